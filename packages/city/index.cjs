@@ -1,0 +1,3 @@
+const { Workspace } = require("@downcity/agent");
+
+module.exports = { Workspace };

@@ -1,0 +1,2 @@
+export { Workspace } from "@downcity/agent";
+export type { WorkspaceOptions } from "@downcity/agent";

@@ -1,0 +1,1 @@
+export { define_agent_tool, SESSION_APPROVAL_RESPONSE_SCHEMA } from "@downcity/agent";
