@@ -1,2 +1,2 @@
-export { Workspace } from "@downcity/agent";
 export type { WorkspaceOptions } from "@downcity/agent";
+export { Workspace } from "@downcity/agent";
