@@ -1,0 +1,240 @@
+//! `MemoryStore`: the specification of a store in its shortest form. It answers every call before returning.
+
+mod session;
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    ops::Bound,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use self::session::Session;
+use super::{
+    ListPage, MessagePage, Opened, PendingItem, PendingList, Reply, SessionKey, SessionList, SessionSummary,
+    Snapshot, Store, StoreError,
+    cursor::{self, Listed, Pending},
+};
+use crate::core::{
+    change::{Change, Commit, OpenRows, SessionRow},
+    engine::Receipt,
+    interaction::Interaction,
+    message::Message,
+};
+
+/// Keeps Sessions for as long as the process lives.
+#[derive(Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: HashMap<SessionKey, Session>,
+    /// What is pending, by agent and age: its Session, and its place there.
+    pending: BTreeMap<(Arc<str>, Pending), (Arc<str>, usize)>,
+    /// The last fencing number given; common to all Sessions, so that one made again never repeats one.
+    last_fence: u64,
+    /// How many Interactions were ever asked.
+    asked: u64,
+}
+
+impl MemoryStore {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads one Session, and replies when the lock is released.
+    fn read<T>(&self, key: &SessionKey, reply: Reply<T>, read: impl FnOnce(&Session) -> T) {
+        let result = self.state().sessions.get(key).map(read).ok_or(StoreError::NotFound);
+        reply(result);
+    }
+}
+
+impl State {
+    fn session(&mut self, key: &SessionKey) -> Result<&mut Session, StoreError> {
+        self.sessions.get_mut(key).ok_or(StoreError::NotFound)
+    }
+
+    fn create(&mut self, key: &SessionKey, row: SessionRow) -> Result<(), StoreError> {
+        if self.sessions.contains_key(key) {
+            return Err(StoreError::Exists);
+        }
+        self.sessions.insert(key.clone(), Session::new(row));
+        Ok(())
+    }
+
+    fn open(&mut self, key: &SessionKey) -> Result<Opened, StoreError> {
+        let fence = self.last_fence + 1;
+        let session = self.session(key)?;
+        session.fence = Some(fence);
+        let rows = session.open_rows();
+        self.last_fence = fence;
+        Ok(Opened { rows, fence })
+    }
+
+    fn append(&mut self, key: &SessionKey, fence: u64, commit: &Commit) -> Result<Receipt, StoreError> {
+        let Self { sessions, pending, asked, .. } = self;
+        let session = sessions.get_mut(key).ok_or(StoreError::NotFound)?;
+        if session.fence != Some(fence) {
+            return Err(StoreError::LeaseLost);
+        }
+        if session.row.commits != commit.expected_commits {
+            return Err(StoreError::Conflict);
+        }
+        session.count(commit);
+        for change in &commit.changes {
+            session.apply(change);
+            if let Change::Interaction(row) = change {
+                let (place, age) = session.put_interaction(row, asked);
+                let age = (key.agent_id.clone(), age);
+                if row.interaction.is_pending() {
+                    pending.insert(age, (key.session_id.clone(), place));
+                } else {
+                    pending.remove(&age);
+                }
+            }
+        }
+        session.publish(commit);
+        Ok(Receipt::of(&commit.commit_id))
+    }
+
+    fn list(&self, agent_id: &str, page: &ListPage) -> Result<SessionList, StoreError> {
+        let after = page.after.as_deref().map(Listed::decode).transpose()?;
+        let after = after.as_ref().map(|last| (Reverse(last.updated_at), last.session_id.as_str()));
+        let mut found: Vec<_> = self
+            .sessions
+            .iter()
+            .filter(|(key, session)| *key.agent_id == *agent_id && session.archived == page.archived)
+            .map(|(key, session)| ((Reverse(session.row.updated_at), &*key.session_id), session))
+            .filter(|(place, _)| after.is_none_or(|after| *place > after))
+            .collect();
+        found.sort_unstable_by_key(|(place, _)| *place);
+        let (items, next) =
+            cursor::page(found, page.limit, |((at, session_id), _)| Listed::encode(at.0, session_id));
+        let items = items.into_iter().map(|(_, session)| SessionSummary {
+            session: session.row.clone(),
+            pending: session.pending_count(),
+        });
+        Ok(SessionList { items: items.collect(), next })
+    }
+
+    fn pending_of_agent(
+        &self,
+        agent_id: &str,
+        limit: u32,
+        after: Option<&str>,
+    ) -> Result<PendingList, StoreError> {
+        let first = Pending { created_at: i64::MIN, asked: 0 };
+        let after = after.map_or(Ok(first), Pending::decode)?;
+        let found = self
+            .pending
+            .range((Bound::Excluded((Arc::from(agent_id), after)), Bound::Unbounded))
+            .take_while(|((agent, _), _)| **agent == *agent_id)
+            .filter_map(|((agent, age), (session_id, place))| {
+                let key = SessionKey { agent_id: agent.clone(), session_id: session_id.clone() };
+                let session = self.sessions.get(&key).filter(|session| !session.archived)?;
+                Some((*age, session_id, session.interaction_at(*place)))
+            })
+            .take((limit as usize).saturating_add(1))
+            .collect();
+        let (items, next) = cursor::page(found, limit, |(age, _, _)| age.encode());
+        let items = items.into_iter().map(|(_, session_id, interaction)| PendingItem {
+            session_id: session_id.to_string(),
+            interaction: interaction.clone(),
+        });
+        Ok(PendingList { items: items.collect(), next })
+    }
+
+    fn archive(&mut self, key: &SessionKey) -> Result<(), StoreError> {
+        let session = self.session(key)?;
+        if session.row.active_turn_id.is_some() && !session.archived {
+            return Err(StoreError::Running);
+        }
+        session.archived = true;
+        Ok(())
+    }
+
+    fn remove(&mut self, key: &SessionKey) -> Result<(), StoreError> {
+        let session = self.session(key)?;
+        if session.row.active_turn_id.is_some() {
+            return Err(StoreError::Running);
+        }
+        let ages: Vec<Pending> = session.pending_ages().collect();
+        self.sessions.remove(key);
+        for age in ages {
+            self.pending.remove(&(key.agent_id.clone(), age));
+        }
+        Ok(())
+    }
+}
+
+/// Each call lets go of the lock before it replies: a reply may call the store again.
+impl Store for MemoryStore {
+    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<()>) {
+        let result = self.state().create(key, row);
+        reply(result);
+    }
+
+    fn open(&self, key: &SessionKey, reply: Reply<Opened>) {
+        let result = self.state().open(key);
+        reply(result);
+    }
+
+    fn reload(&self, key: &SessionKey, reply: Reply<OpenRows>) {
+        self.read(key, reply, Session::open_rows);
+    }
+
+    fn append(&self, key: &SessionKey, fence: u64, commit: Arc<Commit>, reply: Reply<Receipt>) {
+        let result = self.state().append(key, fence, &commit);
+        reply(result);
+    }
+
+    fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>) {
+        self.read(key, reply, |session| session.messages(page));
+    }
+
+    fn snapshot(&self, key: &SessionKey, limit: u32, reply: Reply<Snapshot>) {
+        self.read(key, reply, |session| Snapshot {
+            session: session.row.clone(),
+            messages: session.messages(MessagePage { before_sequence: None, limit }),
+            pending: session.pending(),
+        });
+    }
+
+    fn pending(&self, key: &SessionKey, reply: Reply<Vec<Interaction>>) {
+        self.read(key, reply, Session::pending);
+    }
+
+    fn interaction(&self, key: &SessionKey, interaction_id: &str, reply: Reply<Option<Interaction>>) {
+        self.read(key, reply, |session| session.interaction(interaction_id).cloned());
+    }
+
+    fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>) {
+        self.read(key, reply, |session| session.journal_after(after, limit));
+    }
+
+    fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>) {
+        let result = self.state().list(agent_id, &page);
+        reply(result);
+    }
+
+    fn pending_of_agent(&self, agent_id: &str, limit: u32, after: Option<String>, reply: Reply<PendingList>) {
+        let result = self.state().pending_of_agent(agent_id, limit, after.as_deref());
+        reply(result);
+    }
+
+    fn archive(&self, key: &SessionKey, reply: Reply<()>) {
+        let result = self.state().archive(key);
+        reply(result);
+    }
+
+    fn remove(&self, key: &SessionKey, reply: Reply<()>) {
+        let result = self.state().remove(key);
+        reply(result);
+    }
+}

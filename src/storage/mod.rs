@@ -6,9 +6,16 @@
 //! answer at once calls it before returning, on the caller's thread; any other calls it later from a
 //! thread of its own, and never while it holds a lock that a further call would need.
 
+mod cursor;
 mod error;
 pub mod memory;
+mod shown;
 pub mod sqlite;
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+pub mod fixture;
 
 use std::sync::Arc;
 

@@ -1,0 +1,71 @@
+//! Opens the file, and nothing that is not ours.
+
+use std::{
+    fs, io,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, OpenFlags, config::DbConfig};
+
+use super::{error::io_error, migrations};
+use crate::storage::StoreError;
+
+/// SQLite itself does not wait for some of the locks taken while a file is created.
+const RETRY_EVERY: Duration = Duration::from_millis(5);
+
+pub(super) fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
+    let started = Instant::now();
+    loop {
+        match try_connect(path, busy_timeout) {
+            Err(StoreError::Busy(_)) if started.elapsed() < busy_timeout => thread::sleep(RETRY_EVERY),
+            result => return result,
+        }
+    }
+}
+
+/// The file is looked at through SQLite only: to open and close it by other means would release the locks that
+/// this process holds on it.
+fn try_connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
+    if let Some(folder) = path.parent() {
+        create_folder(folder).map_err(|error| io_error(&error))?;
+    }
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy_timeout)?;
+    // Closing would otherwise write a foreign log back into its file.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    migrations::identify(&connection)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if mode != "wal" {
+        return Err(StoreError::Unavailable("this file system cannot hold a write-ahead log".to_owned()));
+    }
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", 10_000)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    migrations::migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// Creates what is missing of the path. SQLite syncs the folder it creates a file in, but not those above it.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent() {
+        create_folder(parent)?;
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        #[cfg(unix)]
+        if !parent.as_os_str().is_empty() {
+            fs::File::open(parent)?.sync_all()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Sessions come, are opened, put away and go. Runs on the writer, so each sees what was committed before it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{
+    json::from_json,
+    read,
+    rows::{self, Found, find, unsigned},
+    sql,
+};
+use crate::{
+    core::{
+        change::{MessageRow, OpenRows, PartRow, QueueRow, SessionRow, TurnRow},
+        message::PartBody,
+    },
+    storage::{Opened, SessionKey, StoreError},
+};
+
+pub(super) fn create(db: &Connection, key: &SessionKey, row: &SessionRow) -> Result<(), StoreError> {
+    if rows::create_session(db, key, row)? { Ok(()) } else { Err(StoreError::Exists) }
+}
+
+pub(super) fn open(db: &Connection, key: &SessionKey) -> Result<Opened, StoreError> {
+    let found = find(db, key)?;
+    let fence: i64 = db.prepare_cached(sql::NEXT_FENCE)?.query_row([], |row| row.get(0))?;
+    db.prepare_cached(sql::SET_FENCE)?.execute([found.id, fence])?;
+    Ok(Opened { rows: open_rows(db, &found)?, fence: unsigned(fence) })
+}
+
+pub(super) fn reload(db: &Connection, key: &SessionKey) -> Result<OpenRows, StoreError> {
+    open_rows(db, &find(db, key)?)
+}
+
+pub(super) fn archive(db: &Connection, key: &SessionKey) -> Result<(), StoreError> {
+    let found = find(db, key)?;
+    if found.active_turn_id.is_some() && !found.archived {
+        return Err(StoreError::Running);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    db.prepare_cached(sql::ARCHIVE)?.execute([found.id, now])?;
+    Ok(())
+}
+
+pub(super) fn remove(db: &Connection, key: &SessionKey) -> Result<(), StoreError> {
+    let found = find(db, key)?;
+    if found.active_turn_id.is_some() {
+        return Err(StoreError::Running);
+    }
+    db.prepare_cached(sql::REMOVE)?.execute([found.id])?;
+    Ok(())
+}
+
+fn open_rows(db: &Connection, found: &Found) -> Result<OpenRows, StoreError> {
+    let mut open = OpenRows {
+        session: rows::session(db, found.id)?,
+        queue: queue(db, found.id)?,
+        turn: None,
+        messages: Vec::new(),
+        parts: Vec::new(),
+        interactions: Vec::new(),
+        replay_records: Vec::new(),
+    };
+    let Some(turn) = turn(db, found)? else { return Ok(open) };
+    let (messages, parts) = open_parts(db, found.id, &turn)?;
+    let mut interactions = Vec::new();
+    for row in &parts {
+        interactions.extend(read::interactions_of_part(db, found.id, &row.part.part_id)?);
+        if let PartBody::Tool(tool) = &row.part.body {
+            let mut statement = db.prepare_cached(sql::REPLAY_RECORDS)?;
+            let mut records = statement.query(params![found.id, tool.tool_call_id])?;
+            while let Some(record) = records.next()? {
+                open.replay_records.push(from_json(read::text(record, 0)?)?);
+            }
+        }
+    }
+    // Gathered by Part; the order of asking is the order of all of them.
+    interactions.sort_by_key(|(asked, _)| *asked);
+    let interactions = interactions.into_iter().map(|(_, row)| row).collect();
+    Ok(OpenRows { turn: Some(turn), messages, parts, interactions, ..open })
+}
+
+fn queue(db: &Connection, session: i64) -> Result<Vec<QueueRow>, StoreError> {
+    let mut statement = db.prepare_cached(sql::QUEUE)?;
+    let mut rows = statement.query([session])?;
+    let mut queue = Vec::new();
+    while let Some(row) = rows.next()? {
+        queue.push(QueueRow {
+            queue_id: row.get(0)?,
+            position: unsigned(row.get(1)?),
+            input: from_json(read::text(row, 2)?)?,
+        });
+    }
+    queue.sort_by_key(|row| row.position);
+    Ok(queue)
+}
+
+fn turn(db: &Connection, found: &Found) -> Result<Option<TurnRow>, StoreError> {
+    let Some(turn_id) = &found.active_turn_id else { return Ok(None) };
+    let mut statement = db.prepare_cached(sql::TURN)?;
+    let body: Option<String> =
+        statement.query_row(params![found.id, turn_id], |row| row.get(0)).optional()?;
+    body.as_deref().map(from_json).transpose()
+}
+
+/// The Messages and Parts of a Turn that are needed to go on with it, in order.
+fn open_parts(
+    db: &Connection,
+    session: i64,
+    turn: &TurnRow,
+) -> Result<(Vec<MessageRow>, Vec<PartRow>), StoreError> {
+    let mut messages: Vec<MessageRow> = Vec::new();
+    let mut see = |message_id: &str| -> Result<(), StoreError> {
+        if messages.iter().all(|row| row.message_id != message_id) {
+            messages.extend(message(db, session, message_id)?);
+        }
+        Ok(())
+    };
+    if let Some(message_id) = &turn.message_id {
+        see(message_id)?;
+    }
+    let mut parts = Vec::new();
+    let mut statement = db.prepare_cached(sql::OPEN_PARTS)?;
+    let step_id = turn.step.as_ref().map(|step| &step.step_id);
+    let mut found = statement.query(params![session, step_id])?;
+    while let Some(row) = found.next()? {
+        let row = read::part(db, session, row)?;
+        see(&row.message_id)?;
+        parts.push(row);
+    }
+    messages.retain(|row| {
+        row.turn_id.as_ref() == Some(&turn.turn_id) || Some(&row.message_id) == turn.message_id.as_ref()
+    });
+    messages.sort_by_key(|row| row.sequence);
+    let place = |row: &PartRow| messages.iter().position(|message| message.message_id == row.message_id);
+    parts.retain(|row| place(row).is_some());
+    parts.sort_by_key(|row| (place(row), row.part.sequence));
+    Ok((messages, parts))
+}
+
+fn message(db: &Connection, session: i64, message_id: &str) -> Result<Option<MessageRow>, StoreError> {
+    let mut statement = db.prepare_cached(sql::MESSAGE)?;
+    let mut rows = statement.query(params![session, message_id])?;
+    rows.next()?.map(rows::message).transpose()
+}

@@ -1,0 +1,62 @@
+//! Reads over all Sessions of an agent: range scans from where the page before ended.
+
+use rusqlite::{Connection, Rows, params};
+
+use super::{
+    json::from_json,
+    read::{collect, text},
+    rows::{self, signed, unsigned},
+    sql,
+};
+use crate::storage::{
+    ListPage, PendingItem, PendingList, SessionList, SessionSummary, StoreError,
+    cursor::{self, Listed, Pending},
+};
+
+pub(super) fn list(db: &Connection, agent_id: &str, page: &ListPage) -> Result<SessionList, StoreError> {
+    let after = page.after.as_deref().map(Listed::decode).transpose()?;
+    let (ties, rest) =
+        if page.archived { (sql::ARCHIVED_TIES, sql::ARCHIVED) } else { (sql::LISTED_TIES, sql::LISTED) };
+    let wanted = i64::from(page.limit) + 1;
+    let mut found = Vec::new();
+    if let Some(last) = &after {
+        let mut statement = db.prepare_cached(ties)?;
+        found = ids(statement.query(params![agent_id, last.updated_at, last.session_id, wanted])?)?;
+    }
+    let before = after.map_or(i64::MAX, |last| last.updated_at);
+    let missing = wanted - found.len() as i64;
+    let mut statement = db.prepare_cached(rest)?;
+    found.extend(ids(statement.query(params![agent_id, before, missing])?)?);
+    let items = found.into_iter().map(|id| summary(db, id)).collect::<Result<Vec<_>, _>>()?;
+    let (items, next) = cursor::page(items, page.limit, |last: &SessionSummary| {
+        Listed::encode(last.session.updated_at, &last.session.session_id)
+    });
+    Ok(SessionList { items, next })
+}
+
+fn ids(rows: Rows<'_>) -> Result<Vec<i64>, StoreError> {
+    collect(rows, |row| Ok(row.get(0)?))
+}
+
+fn summary(db: &Connection, session: i64) -> Result<SessionSummary, StoreError> {
+    let pending = db.prepare_cached(sql::PENDING_COUNT)?.query_row([session], |row| row.get(0))?;
+    Ok(SessionSummary { session: rows::session(db, session)?, pending: unsigned(pending) })
+}
+
+pub(super) fn pending_of_agent(
+    db: &Connection,
+    agent_id: &str,
+    limit: u32,
+    after: Option<&str>,
+) -> Result<PendingList, StoreError> {
+    let after = after.map_or(Ok(Pending { created_at: i64::MIN, asked: 0 }), Pending::decode)?;
+    let wanted = i64::from(limit) + 1;
+    let mut statement = db.prepare_cached(sql::PENDING_OF_AGENT)?;
+    let found = statement.query(params![agent_id, after.created_at, signed(after.asked), wanted])?;
+    let found = collect(found, |row| {
+        let age = Pending { created_at: row.get(0)?, asked: unsigned(row.get(1)?) };
+        Ok((age, PendingItem { session_id: row.get(2)?, interaction: from_json(text(row, 3)?)? }))
+    })?;
+    let (items, next) = cursor::page(found, limit, |(age, _)| age.encode());
+    Ok(PendingList { items: items.into_iter().map(|(_, item)| item).collect(), next })
+}

@@ -1,0 +1,225 @@
+//! `SqliteStore`: one file, a thread that writes and a thread that reads.
+//!
+//! The writer commits what waits together (`writer`), the reader gives each request a view of one instant
+//! (`reader`). The file is opened by the first request (`connect`), and again after an error that may have
+//! spoilt the connection, so that the store goes on once the cause is gone.
+
+mod append;
+mod connect;
+mod error;
+mod json;
+mod lifecycle;
+mod list;
+mod migrations;
+mod read;
+mod reader;
+mod request;
+mod rows;
+mod shared;
+mod sql;
+mod worker;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use rusqlite::Connection;
+
+use self::{request::Call, worker::Worker};
+use super::{
+    ListPage, MessagePage, Opened, PendingList, Reply, SessionKey, SessionList, Snapshot, Store, StoreError,
+};
+use crate::core::{
+    change::{Commit, Durability, OpenRows, SessionRow},
+    engine::Receipt,
+    interaction::Interaction,
+    message::Message,
+};
+
+/// When a commit that has to survive a power cut waits for the disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// Before it is acknowledged.
+    #[default]
+    Full,
+    /// Later: the last commits can be lost to a power cut, though never to a crash of the process.
+    Normal,
+}
+
+impl Synchronous {
+    fn pragma(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SqliteOptions {
+    pub synchronous: Synchronous,
+    /// How long a lock of another program is waited for.
+    pub busy_timeout: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { synchronous: Synchronous::Full, busy_timeout: Duration::from_secs(5) }
+    }
+}
+
+/// Keeps Sessions in a SQLite file. Dropped, it finishes what is queued and lets the file go.
+pub struct SqliteStore {
+    database: Arc<Database>,
+    writer: Worker,
+    reader: Worker,
+}
+
+/// What the threads have in common.
+struct Database {
+    path: PathBuf,
+    busy_timeout: Duration,
+    full: AtomicBool,
+    transactions: AtomicU64,
+}
+
+impl Database {
+    fn connect(&self) -> Result<Connection, StoreError> {
+        connect::connect(&self.path, self.busy_timeout)
+    }
+
+    fn synchronous_for(&self, durability: Durability) -> Synchronous {
+        let full = durability == Durability::Power && self.full.load(Ordering::Relaxed);
+        if full { Synchronous::Full } else { Synchronous::Normal }
+    }
+}
+
+impl SqliteStore {
+    /// Names the file; it is opened, and made where it is missing, by the first request.
+    pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Self {
+        let database = Arc::new(Database {
+            // An absolute path has none of the names that mean something else to SQLite.
+            path: std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned()),
+            busy_timeout: options.busy_timeout,
+            full: AtomicBool::new(options.synchronous == Synchronous::Full),
+            transactions: AtomicU64::new(0),
+        });
+        let (writing, reading) = (database.clone(), database.clone());
+        Self {
+            database,
+            writer: Worker::new("sessions-writer", move |inbox| writer::serve(&writing, inbox)),
+            reader: Worker::new("sessions-reader", move |inbox| reader::serve(&reading, inbox)),
+        }
+    }
+
+    /// The store of this path, the same one for all who ask while anyone holds it. The stricter of their
+    /// `synchronous` rules.
+    pub fn shared(path: impl AsRef<Path>, options: SqliteOptions) -> Arc<Self> {
+        shared::get(path.as_ref(), options)
+    }
+
+    /// Waits until everything submitted is answered and the file is closed; a later request opens it again.
+    pub fn close(&self) {
+        self.writer.close();
+        self.reader.close();
+    }
+
+    /// How many transactions were committed: fewer than the calls, where those came together.
+    pub fn transactions(&self) -> u64 {
+        self.database.transactions.load(Ordering::Relaxed)
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        reply: Reply<T>,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) {
+        self.writer.submit(Call::boxed(durability, reply, work));
+    }
+
+    fn read<T: Send + 'static>(
+        &self,
+        reply: Reply<T>,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) {
+        self.reader.submit(Call::boxed(Durability::Process, reply, work));
+    }
+}
+
+impl Store for SqliteStore {
+    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<()>) {
+        let key = key.clone();
+        self.write(Durability::Power, reply, move |db| lifecycle::create(db, &key, &row));
+    }
+
+    fn open(&self, key: &SessionKey, reply: Reply<Opened>) {
+        let key = key.clone();
+        // A power cut ends every process that could have been given a number.
+        self.write(Durability::Process, reply, move |db| lifecycle::open(db, &key));
+    }
+
+    fn reload(&self, key: &SessionKey, reply: Reply<OpenRows>) {
+        let key = key.clone();
+        self.write(Durability::Process, reply, move |db| lifecycle::reload(db, &key));
+    }
+
+    fn append(&self, key: &SessionKey, fence: u64, commit: Arc<Commit>, reply: Reply<Receipt>) {
+        let key = key.clone();
+        self.write(commit.durability, reply, move |db| append::append(db, &key, fence, &commit));
+    }
+
+    fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>) {
+        let key = key.clone();
+        self.read(reply, move |db| read::messages(db, &key, page));
+    }
+
+    fn snapshot(&self, key: &SessionKey, limit: u32, reply: Reply<Snapshot>) {
+        let key = key.clone();
+        self.read(reply, move |db| read::snapshot(db, &key, limit));
+    }
+
+    fn pending(&self, key: &SessionKey, reply: Reply<Vec<Interaction>>) {
+        let key = key.clone();
+        self.read(reply, move |db| read::pending(db, &key));
+    }
+
+    fn interaction(&self, key: &SessionKey, interaction_id: &str, reply: Reply<Option<Interaction>>) {
+        let (key, interaction_id) = (key.clone(), interaction_id.to_owned());
+        self.read(reply, move |db| read::interaction(db, &key, &interaction_id));
+    }
+
+    fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>) {
+        let key = key.clone();
+        self.read(reply, move |db| read::journal(db, &key, after, limit));
+    }
+
+    fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>) {
+        let agent_id = agent_id.to_owned();
+        self.read(reply, move |db| list::list(db, &agent_id, &page));
+    }
+
+    fn pending_of_agent(&self, agent_id: &str, limit: u32, after: Option<String>, reply: Reply<PendingList>) {
+        let agent_id = agent_id.to_owned();
+        self.read(reply, move |db| list::pending_of_agent(db, &agent_id, limit, after.as_deref()));
+    }
+
+    fn archive(&self, key: &SessionKey, reply: Reply<()>) {
+        let key = key.clone();
+        self.write(Durability::Power, reply, move |db| lifecycle::archive(db, &key));
+    }
+
+    fn remove(&self, key: &SessionKey, reply: Reply<()>) {
+        let key = key.clone();
+        self.write(Durability::Power, reply, move |db| lifecycle::remove(db, &key));
+    }
+}
