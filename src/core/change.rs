@@ -49,7 +49,9 @@ pub enum Change {
     /// Something waits in the Session's ordered input queue.
     Enqueue(QueueRow),
     /// It was taken out: absorbed, applied, withdrawn or dropped.
-    Dequeue { queue_id: String },
+    Dequeue {
+        queue_id: String,
+    },
     /// Something a replay tool asked, kept for the next time it is entered.
     ReplayRecord(ReplayRecordRow),
 }
@@ -167,7 +169,7 @@ pub struct MessageRow {
     pub updated_at: i64,
 }
 
-/// A Part of a Message. `part` carries no `interactions` of a tool call, and for a Part that consists of an
+/// A Part of a Message as it stands after the whole commit. `part` carries no `interactions` of a tool call, and for a Part that consists of an
 /// Interaction the copy of when it was asked: their rows are the one place where Interactions stand, and a
 /// reader puts them in. Text that is still streaming stands in the journal's deltas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -201,7 +203,9 @@ pub struct CallRecord {
 pub enum GateRecord {
     /// No person has to be asked.
     Open,
-    Asked { interaction_id: String },
+    Asked {
+        interaction_id: String,
+    },
 }
 
 /// An Interaction and where it stands: in a Tool Part, or as a Part of its own.
@@ -265,8 +269,8 @@ pub struct OpenRows {
     pub queue: Vec<QueueRow>,
     /// The Turn named by `active_turn_id`.
     pub turn: Option<TurnRow>,
-    /// The Message named by the Turn's `message_id`.
-    pub message: Option<MessageRow>,
+    /// The Message named by the Turn's `message_id`, and those of `parts`, by `sequence`.
+    pub messages: Vec<MessageRow>,
     /// The Parts of the Turn's current step, and any other Part of the Turn that is still open, in order.
     /// Streaming text is complete: the journal's deltas are folded in.
     pub parts: Vec<PartRow>,

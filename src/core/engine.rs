@@ -1,4 +1,26 @@
-/// A store's word that a commit is durable. `Engine::commit` cannot be called without one.
+//! The engine: `decide` what an input changes, and `commit` it once the store has it.
+//!
+//! ```text
+//! Input --decide--> Proposal --store.append--> Receipt --commit--> Effects
+//! ```
+//!
+//! Effects come out of `commit` only, and `commit` needs the store's receipt, so that nothing is told, entered or
+//! resumed before it is durable.
+
+use std::sync::Arc;
+
+use super::{
+    change::{Commit, OpenRows, SessionRow},
+    draft::Draft,
+    effect::Effect,
+    error::Refusal,
+    input::Input,
+    settings::Settings,
+    stamp::Stamp,
+    state::SessionState,
+};
+
+/// A store's word that a commit is durable. [`Engine::commit`] cannot be called without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     commit_id: String,
@@ -12,5 +34,144 @@ impl Receipt {
 
     pub fn commit_id(&self) -> &str {
         &self.commit_id
+    }
+}
+
+/// Decides for one Session. Holds what is open of it.
+#[derive(Debug)]
+pub struct Engine {
+    settings: Arc<Settings>,
+    state: SessionState,
+}
+
+/// What a batch of inputs comes to.
+#[derive(Debug)]
+pub enum Decided {
+    /// Nothing has to be written; the effects may go out.
+    Settled(Vec<Effect>),
+    /// Counts only once the store has written [`Proposal::commit`].
+    Proposed(Proposal),
+}
+
+#[derive(Debug)]
+pub struct Proposal {
+    commit: Arc<Commit>,
+    next: SessionState,
+    effects: Vec<Effect>,
+}
+
+impl Proposal {
+    pub fn commit(&self) -> &Arc<Commit> {
+        &self.commit
+    }
+}
+
+impl Engine {
+    /// A Session that was just created.
+    pub fn created(settings: Arc<Settings>, row: SessionRow) -> Self {
+        Self { settings, state: SessionState::new(row) }
+    }
+
+    /// A Session as a store has it. [`Self::recover`] has to come first.
+    pub fn restored(settings: Arc<Settings>, rows: OpenRows) -> Self {
+        Self { settings, state: SessionState::restore(rows) }
+    }
+
+    pub fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// Replaces what is open by what the store has, after another writer committed or a commit's outcome was unknown.
+    pub fn reload(&mut self, rows: OpenRows) {
+        let feed = std::mem::take(&mut self.state.feed);
+        let stream = self.state.turn.take().map(|turn| (turn.row.turn_id.clone(), turn.stream));
+        self.state = SessionState { feed, ..SessionState::restore(rows) };
+        if let (Some((turn_id, stream)), Some(turn)) = (stream, &mut self.state.turn)
+            && turn.row.turn_id == turn_id
+        {
+            turn.stream = stream;
+        }
+    }
+
+    /// Decides a batch of inputs, in order. A refused input changes nothing and becomes its caller's answer.
+    pub fn decide(&mut self, inputs: &[Input], stamp: Stamp) -> Decided {
+        let mut draft = Draft::new(&self.settings, self.state.clone(), stamp);
+        for input in inputs {
+            if let Err(refusal) = draft.handle(input) {
+                let ticket = input.ticket().expect("only callers' inputs are refused");
+                draft.effect(Effect::Answer { ticket, result: Err(refusal) });
+            }
+        }
+        let outcome = draft.finish();
+        self.conclude(outcome)
+    }
+
+    /// Decides what becomes of what an ended process left.
+    pub fn recover(&mut self, stamp: Stamp) -> Decided {
+        let mut draft = Draft::new(&self.settings, self.state.clone(), stamp);
+        draft.recover();
+        let outcome = draft.finish();
+        self.conclude(outcome)
+    }
+
+    fn conclude(&mut self, (next, commit, effects): (SessionState, Option<Commit>, Vec<Effect>)) -> Decided {
+        match commit {
+            Some(commit) => Decided::Proposed(Proposal { commit: Arc::new(commit), next, effects }),
+            None => {
+                // Only what belongs to this process (retries, say) can differ without anything to write.
+                self.state = next;
+                Decided::Settled(effects)
+            }
+        }
+    }
+
+    /// Moves the state to what was proposed.
+    ///
+    /// # Panics
+    /// When the receipt is for another commit: the runner appends one at a time.
+    pub fn commit(&mut self, proposal: Proposal, receipt: &Receipt) -> Vec<Effect> {
+        assert_eq!(proposal.commit.commit_id, receipt.commit_id, "a receipt settles the commit it names");
+        self.state = proposal.next;
+        proposal.effects
+    }
+}
+
+impl Draft<'_> {
+    fn handle(&mut self, input: &Input) -> Result<(), Refusal> {
+        match input {
+            Input::Prompt { ticket, parts } => self.prompt(*ticket, parts),
+            Input::Withdraw { prompt_id } => {
+                self.withdraw(prompt_id);
+                Ok(())
+            }
+            Input::Stop { ticket } => {
+                self.stop(*ticket);
+                Ok(())
+            }
+            Input::Close { ticket } => {
+                self.close(*ticket);
+                Ok(())
+            }
+            Input::Set { ticket, config, options, model } => {
+                self.set(*ticket, config, options, model.as_ref())
+            }
+            Input::Request { ticket, request } => self.request(*ticket, request),
+            Input::Approval { ticket, request } => self.request_approval(*ticket, request),
+            Input::Respond { ticket, interaction_id, response } => {
+                self.respond(*ticket, interaction_id, response)
+            }
+            Input::Model { step_id, event } => {
+                self.model_event(step_id, event);
+                Ok(())
+            }
+            Input::ToolPrepared { tool_call_id, outcome } => {
+                self.tool_prepared(tool_call_id, outcome);
+                Ok(())
+            }
+            Input::ToolSettled { tool_call_id, outcome } => {
+                self.tool_settled(tool_call_id, outcome);
+                Ok(())
+            }
+        }
     }
 }

@@ -112,6 +112,23 @@ pub enum PartBody {
     },
 }
 
+impl PartBody {
+    /// The Part's `type`.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::Reasoning(_) => "reasoning",
+            Self::Tool(_) => "tool",
+            Self::Interaction { .. } => "interaction",
+            Self::File(_) => "file",
+            Self::Source(_) => "source",
+            Self::Data { .. } => "data",
+            Self::Action { .. } => "action",
+            Self::Error { .. } => "error",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionState {

@@ -1,9 +1,30 @@
 //! The sans-IO core: every decision about a Session, and nothing else. No clock, no randomness, no I/O.
+//!
+//! Start with [`engine`]: the one way in and out. [`lifecycle`] has the tables of what may follow what.
 
+mod ask;
 pub mod change;
+mod config;
+mod draft;
+pub mod effect;
 pub mod engine;
+pub mod error;
+mod fields;
+pub mod input;
 pub mod interaction;
 pub mod json;
+pub mod lifecycle;
 pub mod message;
 pub mod mutation;
+mod prompt;
+mod question;
+mod recover;
+mod respond;
+pub mod schema;
+pub mod settings;
 pub mod stamp;
+pub mod state;
+mod step;
+mod text;
+mod tool;
+mod turn;

@@ -1,0 +1,156 @@
+//! Configuration: what is set at once, and what takes effect at the next checkpoint.
+
+use serde_json::Value;
+
+use super::{
+    change::{ApprovalMode, ConfigCommand, ModelChoice, QueueRow, QueuedInput},
+    draft::Draft,
+    effect::Answer,
+    error::Refusal,
+    fields::Fields,
+    input::Ticket,
+    message::{ActionState, PartBody},
+    mutation::{MutationBody, SecurityView, SessionMutation},
+    schema::kind_of,
+};
+
+const TITLE: &str = "Session configuration updated";
+
+impl ApprovalMode {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AlwaysAllow => "always-allow",
+        }
+    }
+
+    /// # Errors
+    /// `INVALID_INPUT` lists the modes there are.
+    pub fn parse(value: &Value) -> Result<Self, Refusal> {
+        match value.as_str() {
+            Some("ask") => Ok(Self::Ask),
+            Some("always-allow") => Ok(Self::AlwaysAllow),
+            other => Err(Refusal::invalid(format!(
+                "security.approval_mode must be \"ask\" or \"always-allow\"; it is {}.",
+                other.map_or_else(|| kind_of(value).to_owned(), |word| format!("{word:?}"))
+            ))),
+        }
+    }
+
+    /// The mode in `{ approval_mode }`, where the object has it.
+    ///
+    /// # Errors
+    /// `INVALID_INPUT` for anything that is not such an object.
+    pub fn from_security(security: &Value) -> Result<Option<Self>, Refusal> {
+        Fields::of("security", security, &["approval_mode"])?;
+        security.get("approval_mode").map(Self::parse).transpose()
+    }
+}
+
+impl Draft<'_> {
+    pub fn set(
+        &mut self,
+        ticket: Ticket,
+        config: &Value,
+        options: &Value,
+        model: Option<&ModelChoice>,
+    ) -> Result<(), Refusal> {
+        Fields::of("The configuration", config, &["security"])?;
+        let mode = config.get("security").map(ApprovalMode::from_security).transpose()?.flatten();
+        if mode.is_none() && model.is_none() {
+            return Err(Refusal::invalid("Nothing to set: pass security.approval_mode or model."));
+        }
+        let (persist_action, publish_mutation) = set_options(options)?;
+        let mode = mode.filter(|mode| *mode != self.state.session.approval_mode);
+        let model = model.filter(|model| Some(model.key) != self.configured_model()).cloned();
+        if mode.is_some() || model.is_some() {
+            if let Some(mode) = mode {
+                self.change_session().approval_mode = mode;
+            }
+            let queue_id = self.stamp.id("command");
+            let command = ConfigCommand { approval_mode: mode, model, persist_action, publish_mutation };
+            let position = self.next_position();
+            self.enqueue(QueueRow { queue_id, position, input: QueuedInput::Config(command) });
+            if publish_mutation && mode.is_some() {
+                self.publish_config();
+            }
+        }
+        self.answer(ticket, Answer::Nothing);
+        Ok(())
+    }
+
+    fn configured_model(&self) -> Option<u32> {
+        let queued = self.state.queue.iter().rev().find_map(|row| match &row.input {
+            QueuedInput::Config(command) => command.model.as_ref().map(|model| model.key),
+            QueuedInput::Prompt { .. } => None,
+        });
+        queued.or(self.state.feed.model_key)
+    }
+
+    /// Commits the queued commands as their net change.
+    pub fn apply_config(&mut self) {
+        let rows = self.dequeue(|row| matches!(row.input, QueuedInput::Config(_)));
+        let commands: Vec<&ConfigCommand> = rows
+            .iter()
+            .filter_map(|row| match &row.input {
+                QueuedInput::Config(command) => Some(command),
+                QueuedInput::Prompt { .. } => None,
+            })
+            .collect();
+        let Some(last) = commands.last() else { return };
+        let mut changed = Vec::new();
+        let mode = self.state.session.approval_mode;
+        let mode_changed = mode != self.state.session.effective_approval_mode;
+        if mode_changed {
+            self.change_session().effective_approval_mode = mode;
+            changed.push(format!("security.approval_mode: {}", mode.as_str()));
+        }
+        let model = commands.iter().rev().find_map(|command| command.model.as_ref());
+        if let Some(model) = model.filter(|model| Some(model.key) != self.state.feed.model_key) {
+            self.state.feed.model_key = Some(model.key);
+            changed.push(format!("model: {}", model.label));
+        }
+        if changed.is_empty() {
+            return;
+        }
+        if last.persist_action {
+            let body = PartBody::Action {
+                title: TITLE.to_owned(),
+                description: changed.join("; "),
+                state: ActionState::Completed,
+            };
+            if self.state.turn.is_some() {
+                self.add_part(body, None, last.publish_mutation);
+            } else {
+                self.add_standalone_part(body, last.publish_mutation);
+            }
+        }
+        if last.publish_mutation && mode_changed {
+            self.publish_config();
+        }
+    }
+
+    fn publish_config(&mut self) {
+        let session = &self.state.session;
+        let security = SecurityView {
+            approval_mode: session.approval_mode,
+            effective_approval_mode: session.effective_approval_mode,
+        };
+        self.publish(MutationBody::Session(SessionMutation::Config { security }), None);
+    }
+}
+
+fn set_options(options: &Value) -> Result<(bool, bool), Refusal> {
+    if options.is_null() {
+        return Ok((true, true));
+    }
+    let fields = Fields::of("The options", options, &["persist_action", "publish_mutation"])?;
+    let persist_action = fields.flag("persist_action")?.unwrap_or(true);
+    let publish_mutation = fields.flag("publish_mutation")?.unwrap_or(persist_action);
+    if publish_mutation && !persist_action {
+        return Err(Refusal::invalid(
+            "publish_mutation needs persist_action: there is no Mutation of an Action that is not kept.",
+        ));
+    }
+    Ok((persist_action, publish_mutation))
+}

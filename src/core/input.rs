@@ -1,0 +1,210 @@
+//! Inputs: what happened outside.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    change::{ModelChoice, Usage},
+    json::Json,
+    message::{FilePart, SourcePart},
+};
+
+/// Correlates a call from outside with its answer. The core only hands it back.
+pub type Ticket = u64;
+
+/// What happened to one Session. Values from users are raw here: the core judges them.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "input", rename_all = "snake_case")]
+pub enum Input {
+    Prompt {
+        ticket: Ticket,
+        parts: Value,
+    },
+    /// The AbortSignal of a prompt fired.
+    Withdraw {
+        prompt_id: String,
+    },
+    Stop {
+        ticket: Ticket,
+    },
+    Close {
+        ticket: Ticket,
+    },
+    Set {
+        ticket: Ticket,
+        config: Value,
+        #[serde(default)]
+        options: Value,
+        #[serde(default)]
+        model: Option<ModelChoice>,
+    },
+    /// `interactions.request`.
+    Request {
+        ticket: Ticket,
+        request: Value,
+    },
+    /// `interactions.approval.request`.
+    Approval {
+        ticket: Ticket,
+        request: Value,
+    },
+    Respond {
+        ticket: Ticket,
+        interaction_id: Value,
+        response: Value,
+    },
+    Model {
+        step_id: String,
+        event: ModelEvent,
+    },
+    /// The schema and the gate's rule were asked.
+    ToolPrepared {
+        tool_call_id: String,
+        #[serde(flatten)]
+        outcome: Prepared,
+    },
+    /// `execute` has ended.
+    ToolSettled {
+        tool_call_id: String,
+        #[serde(flatten)]
+        outcome: Settled,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prepared {
+    Valid {
+        input: Json,
+        ask: bool,
+    },
+    /// The arguments break the schema; the text tells the model what to mend.
+    Invalid(String),
+    /// The gate's rule threw.
+    Error(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settled {
+    Ok(Json),
+    Error(String),
+}
+
+/// A part of a model's stream. `part` is the number the adapter gave it within this stream.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ModelEvent {
+    TextStart(PartEdge),
+    TextEnd(PartEdge),
+    ReasoningStart(PartEdge),
+    ReasoningEnd(PartEdge),
+    Delta {
+        #[serde(rename = "ref")]
+        part: u32,
+        text: String,
+    },
+    ToolInputStart(CallStart),
+    ToolCall {
+        #[serde(flatten)]
+        start: CallStart,
+        /// The arguments, where they are a JSON object.
+        #[serde(default)]
+        input: Option<Json>,
+        /// The arguments as they came, where they are not; `problem` says why.
+        #[serde(default)]
+        input_text: Option<String>,
+        #[serde(default)]
+        problem: Option<String>,
+        #[serde(default)]
+        provider_metadata: Option<Json>,
+    },
+    /// The result of a call the provider ran itself.
+    ToolResult {
+        #[serde(rename = "ref")]
+        part: u32,
+        #[serde(default)]
+        output: Option<Json>,
+        #[serde(default)]
+        error: Option<String>,
+    },
+    File(FilePart),
+    Source(SourcePart),
+    /// The stream was read to its proper end.
+    Finish {
+        reason: FinishReason,
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// The request was refused, or the stream did not end properly.
+    Failed {
+        message: String,
+        code: ModelFailure,
+        retryable: bool,
+        #[serde(default)]
+        retry_after_ms: Option<u64>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct PartEdge {
+    #[serde(rename = "ref")]
+    pub part: u32,
+    #[serde(default)]
+    pub provider_metadata: Option<Json>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct CallStart {
+    #[serde(rename = "ref")]
+    pub part: u32,
+    pub tool_name: String,
+    /// Only when the Session has not used it before.
+    #[serde(default)]
+    pub tool_call_id: Option<String>,
+    /// The provider's own id, where it could not be kept.
+    #[serde(default)]
+    pub provider_tool_call_id: Option<String>,
+    #[serde(default)]
+    pub provider_executed: bool,
+    #[serde(default)]
+    pub title: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FinishReason {
+    Stop,
+    Length,
+    ContentFilter,
+    ToolCalls,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ModelFailure {
+    ModelMissing,
+    ModelFailed,
+}
+
+impl Input {
+    /// The caller that waits for an answer, if any.
+    pub fn ticket(&self) -> Option<Ticket> {
+        match self {
+            Self::Prompt { ticket, .. }
+            | Self::Stop { ticket }
+            | Self::Close { ticket }
+            | Self::Set { ticket, .. }
+            | Self::Request { ticket, .. }
+            | Self::Approval { ticket, .. }
+            | Self::Respond { ticket, .. } => Some(*ticket),
+            Self::Withdraw { .. }
+            | Self::Model { .. }
+            | Self::ToolPrepared { .. }
+            | Self::ToolSettled { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! JSON Schema: of tools' arguments and of responses. Nothing remote is ever fetched.
+
+use std::sync::LazyLock;
+
+use jsonschema::{Draft, Validator};
+use serde_json::{Value, json};
+
+use super::error::Issue;
+
+/// What an approval's answer must look like, unless its producer says otherwise.
+pub fn approval_response_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["decision"],
+        "properties": { "decision": { "type": "string", "enum": ["approved", "denied"] } },
+    })
+}
+
+static APPROVAL: LazyLock<Schema> =
+    LazyLock::new(|| Schema::compile(&approval_response_schema()).expect("the default schema compiles"));
+
+/// A compiled JSON Schema: draft 2020-12, or what its `$schema` names.
+#[derive(Debug)]
+pub struct Schema(Validator);
+
+impl Schema {
+    /// # Errors
+    /// What is wrong with the schema, in words.
+    pub fn compile(schema: &Value) -> Result<Self, String> {
+        if !schema.is_object() && !schema.is_boolean() {
+            return Err("it is not an object".to_owned());
+        }
+        let mut options = jsonschema::options();
+        if schema.get("$schema").is_none() {
+            options = options.with_draft(Draft::Draft202012);
+        }
+        let built = options.offline().build(schema);
+        built.map(Self).map_err(|error| {
+            let path = error.instance_path().to_string();
+            if path.is_empty() { error.to_string() } else { format!("at {path}: {error}") }
+        })
+    }
+
+    /// Every way in which the value breaks the schema; paths start with `root`.
+    pub fn issues(&self, value: &Value, root: &str) -> Vec<Issue> {
+        self.0
+            .iter_errors(value)
+            .map(|error| Issue {
+                path: join(root, error.instance_path().as_str()),
+                message: error.to_string(),
+            })
+            .collect()
+    }
+}
+
+/// Checks an answer's payload against the Interaction's schema; the default one is compiled once.
+pub fn response_issues(schema: &Value, payload: &Value) -> Vec<Issue> {
+    if *schema == approval_response_schema() {
+        return APPROVAL.issues(payload, "payload");
+    }
+    match Schema::compile(schema) {
+        Ok(schema) => schema.issues(payload, "payload"),
+        Err(problem) => vec![Issue {
+            path: "response_schema".to_owned(),
+            message: format!("the Interaction's own schema cannot be used: {problem}"),
+        }],
+    }
+}
+
+/// `payload` and `/answers/1/value` are `payload.answers[1].value`.
+fn join(root: &str, pointer: &str) -> String {
+    let mut path = root.to_owned();
+    for step in pointer.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        if !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()) {
+            path.push_str(&format!("[{step}]"));
+        } else if path.is_empty() {
+            path.push_str(&step);
+        } else {
+            path.push('.');
+            path.push_str(&step);
+        }
+    }
+    if path.is_empty() { "input".to_owned() } else { path }
+}
+
+/// The kind of a value, for messages: `a string`, `an array`.
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null or missing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn issues_name_the_field_as_a_programmer_would_write_it() {
+        let schema = Schema::compile(&json!({
+            "type": "object",
+            "properties": { "items": { "type": "array", "items": { "type": "object", "required": ["id"] } } },
+        }))
+        .unwrap();
+        let issues = schema.issues(&json!({ "items": [{ "id": 1 }, 7] }), "payload");
+        assert_eq!(issues[0].path, "payload.items[1]");
+    }
+
+    #[test]
+    fn a_remote_reference_is_refused_and_never_fetched() {
+        assert!(Schema::compile(&json!({ "$ref": "http://127.0.0.1:1/schema.json" })).is_err());
+    }
+
+    #[test]
+    fn a_local_reference_and_an_older_draft_work() {
+        let schema = Schema::compile(&json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "definitions": { "n": { "type": "integer" } },
+            "properties": { "n": { "$ref": "#/definitions/n" } },
+        }))
+        .unwrap();
+        assert_eq!(schema.issues(&json!({ "n": "x" }), "").len(), 1);
+    }
+}

@@ -1,0 +1,341 @@
+//! A step's model stream: from its events to Parts, and what becomes of it when it ends.
+
+use super::{
+    change::{CallRecord, Durability, StepPhase, Usage},
+    draft::Draft,
+    effect::Effect,
+    error::Code,
+    input::{CallStart, FinishReason, ModelEvent, ModelFailure, PartEdge},
+    json::Json,
+    message::{PartBody, PartState, TextPart, ToolErrorCode, ToolPart, ToolState},
+    mutation::DeltaKind,
+    state::LivePart,
+    turn::Ending,
+};
+
+/// How often a failing request is made again.
+const RETRIES: u32 = 2;
+/// The wait before the first retry; it doubles for the next.
+const FIRST_DELAY_MS: u64 = 500;
+const LONGEST_DELAY_MS: u64 = 30_000;
+/// How many steps in a row may end without their calls being run.
+const UNUSABLE_STEPS: u32 = 3;
+
+const NOT_RUN: &str = "The call was not run because the model's answer ended before it was complete.";
+
+impl Draft<'_> {
+    /// Takes a part of the model's stream. What comes for another step than the running one is dropped.
+    pub fn model_event(&mut self, step_id: &str, event: &ModelEvent) {
+        let running = self.state.turn.as_ref().and_then(|turn| turn.row.step.as_ref());
+        if !running.is_some_and(|step| step.step_id == step_id && step.phase == StepPhase::Model) {
+            return;
+        }
+        match event {
+            ModelEvent::TextStart(edge) => self.start_text(edge, PartBody::Text),
+            ModelEvent::ReasoningStart(edge) => self.start_text(edge, PartBody::Reasoning),
+            ModelEvent::TextEnd(edge) | ModelEvent::ReasoningEnd(edge) => self.end_text(edge),
+            ModelEvent::Delta { part, text } => self.delta(*part, text),
+            ModelEvent::ToolInputStart(start) => {
+                let body = self.new_call(start, ToolState::InputStreaming);
+                self.add_call(start, body);
+            }
+            ModelEvent::ToolCall { start, input, input_text, problem, provider_metadata } => {
+                let part_id =
+                    self.call_arrived(start, input.as_ref(), input_text.as_ref(), provider_metadata);
+                self.judge_call(&part_id, problem.as_deref());
+            }
+            ModelEvent::ToolResult { part, output, error } => {
+                self.provider_result(*part, output.clone(), error.clone())
+            }
+            ModelEvent::File(file) => {
+                self.add_part(PartBody::File(file.clone()), None, true);
+            }
+            ModelEvent::Source(source) => {
+                self.add_part(PartBody::Source(source.clone()), None, true);
+            }
+            ModelEvent::Finish { reason: FinishReason::Error, usage } => {
+                self.count(usage);
+                self.stream_failed(Code::ModelFailed, "The model's answer ended with an error.", None);
+            }
+            ModelEvent::Finish { reason, usage } => self.stream_ended(*reason, usage),
+            ModelEvent::Failed { message, code, retryable, retry_after_ms } => {
+                let code = match code {
+                    ModelFailure::ModelMissing => Code::ModelMissing,
+                    ModelFailure::ModelFailed => Code::ModelFailed,
+                };
+                self.stream_failed(code, message, retryable.then_some(retry_after_ms.unwrap_or(0)));
+            }
+        }
+    }
+
+    fn start_text(&mut self, edge: &PartEdge, body: fn(TextPart) -> PartBody) {
+        let provider_metadata = edge.provider_metadata.clone();
+        let part = TextPart { text: String::new(), state: PartState::Streaming, provider_metadata };
+        let part_id = self.add_part(body(part), None, true);
+        self.turn_mut().stream.refs.push((edge.part, part_id));
+    }
+
+    fn end_text(&mut self, edge: &PartEdge) {
+        let Some(part) = self.turn().part_of_ref(edge.part).filter(|part| part.is_streaming()) else {
+            return;
+        };
+        let part_id = part.id().to_owned();
+        self.finish_text(&part_id, edge.provider_metadata.clone());
+    }
+
+    fn finish_text(&mut self, part_id: &str, metadata: Option<Json>) {
+        self.change_part(part_id, |row, streamed| {
+            if let PartBody::Text(text) | PartBody::Reasoning(text) = &mut row.part.body {
+                text.text = streamed.collect();
+                text.state = PartState::Done;
+                text.provider_metadata = metadata.or(text.provider_metadata.take());
+            }
+        });
+    }
+
+    fn delta(&mut self, reference: u32, text: &str) {
+        let part = self.turn().part_of_ref(reference).filter(|part| part.is_streaming());
+        let Some((part_id, kind)) = part.and_then(|part| Some((part.id().to_owned(), delta_kind(part)?)))
+        else {
+            return;
+        };
+        self.append_text(&part_id, kind, text);
+    }
+
+    fn new_call(&mut self, start: &CallStart, state: ToolState) -> ToolPart {
+        let in_use = |id: &String| self.turn().call(id).is_some();
+        let kept = start.tool_call_id.clone().filter(|id| !id.is_empty() && !in_use(id));
+        let title = self.settings.tool(&start.tool_name).and_then(|tool| tool.title.clone());
+        ToolPart {
+            provider_tool_call_id: match &kept {
+                Some(_) => start.provider_tool_call_id.clone(),
+                None => start.provider_tool_call_id.clone().or(start.tool_call_id.clone()),
+            },
+            tool_call_id: kept.unwrap_or_else(|| self.stamp.id("call")),
+            tool_name: start.tool_name.clone(),
+            state,
+            input_text: (state == ToolState::InputStreaming).then(String::new),
+            input: None,
+            output: None,
+            error: None,
+            error_code: None,
+            title: start.title.clone().or(title),
+            model_explanation: None,
+            provider_executed: start.provider_executed,
+            provider_metadata: None,
+            interactions: None,
+        }
+    }
+
+    fn add_call(&mut self, start: &CallStart, tool: ToolPart) -> String {
+        let definition = self.settings.tool(&tool.tool_name);
+        let record = CallRecord {
+            replay: definition.is_some_and(|tool| tool.replay),
+            tool_description: definition.and_then(|tool| tool.description.clone()),
+            ..CallRecord::default()
+        };
+        let part_id = self.add_part(PartBody::Tool(Box::new(tool)), Some(record), true);
+        self.turn_mut().stream.refs.push((start.part, part_id.clone()));
+        part_id
+    }
+
+    /// The arguments are complete.
+    fn call_arrived(
+        &mut self,
+        start: &CallStart,
+        input: Option<&Json>,
+        input_text: Option<&String>,
+        provider_metadata: &Option<Json>,
+    ) -> String {
+        let known = self.turn().part_of_ref(start.part).filter(|part| part.is_streaming());
+        let known = known.map(|part| part.id().to_owned());
+        let explains = self.settings.tool(&start.tool_name).is_some_and(|tool| tool.explain);
+        let (input, explanation) = match input {
+            Some(input) if explains => take_explanation(input),
+            other => (other.cloned(), None),
+        };
+        let fill = |tool: &mut ToolPart| {
+            tool.state = ToolState::Ready;
+            tool.input = input;
+            tool.input_text = input_text.cloned();
+            tool.model_explanation = explanation;
+            tool.provider_executed |= start.provider_executed;
+            tool.provider_metadata.clone_from(provider_metadata);
+        };
+        if let Some(part_id) = known {
+            self.change_tool(&part_id, |tool, _| fill(tool));
+            return part_id;
+        }
+        let mut tool = self.new_call(start, ToolState::Ready);
+        fill(&mut tool);
+        self.raise_durability(Durability::Power);
+        self.add_call(start, tool)
+    }
+
+    /// A call that can never run fails as soon as it is known; nobody is asked about it.
+    fn judge_call(&mut self, part_id: &str, problem: Option<&str>) {
+        let tool = self.turn().part(part_id).and_then(LivePart::tool).expect("the call was just added");
+        if tool.provider_executed {
+            self.set_tool_state(part_id, ToolState::Running);
+        } else if self.settings.tool(&tool.tool_name).is_none() {
+            let message = self.unknown_tool_message(&tool.tool_name);
+            self.fail_call(part_id, ToolErrorCode::UnknownTool, &message);
+        } else if tool.input.is_none() {
+            let problem = problem.unwrap_or("they are not a JSON object");
+            let message = format!("The arguments of {} cannot be used: {problem}.", tool.tool_name);
+            self.fail_call(part_id, ToolErrorCode::InvalidInput, &message);
+        }
+    }
+
+    fn unknown_tool_message(&self, name: &str) -> String {
+        let known = self.settings.tool_names();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        format!("There is no tool named {name:?}. The available tools are: {known}.")
+    }
+
+    fn provider_result(&mut self, reference: u32, output: Option<Json>, error: Option<String>) {
+        let Some(part) = self.turn().part_of_ref(reference) else { return };
+        if part.tool().is_none_or(|tool| !tool.provider_executed || tool.state != ToolState::Running) {
+            return;
+        }
+        let part_id = part.id().to_owned();
+        match error {
+            Some(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, &message),
+            None => {
+                self.complete_call(&part_id, output.unwrap_or_else(|| Json::new(serde_json::Value::Null)))
+            }
+        }
+    }
+
+    /// The stream was read to its proper end: its calls go on, unless the answer was cut.
+    fn stream_ended(&mut self, reason: FinishReason, usage: &Usage) {
+        self.count(usage);
+        self.finish_texts();
+        let cut = matches!(reason, FinishReason::Length | FinishReason::ContentFilter);
+        let had_calls = self.has_calls();
+        self.fail_incomplete_calls(cut);
+        let unusable = if cut && had_calls { self.turn().row.unusable_steps + 1 } else { 0 };
+        self.change_turn(|turn| {
+            turn.unusable_steps = unusable;
+            turn.step.as_mut().expect("a step is running").phase = StepPhase::Calls;
+        });
+        if unusable >= UNUSABLE_STEPS {
+            self.give_up_on_unusable_steps();
+            return;
+        }
+        self.prepare_calls();
+        self.end_step_when_done();
+    }
+
+    /// The request was refused, or its stream broke off. `retry_after` is set where trying again may help.
+    fn stream_failed(&mut self, code: Code, message: &str, retry_after: Option<u64>) {
+        let attempt = self.turn().stream.attempt;
+        let nothing_arrived = !self.turn().parts.iter().any(|part| self.turn().in_current_step(part));
+        if let Some(retry_after) = retry_after.filter(|_| nothing_arrived && attempt < RETRIES) {
+            self.turn_mut().stream.attempt += 1;
+            let delay = FIRST_DELAY_MS << attempt;
+            self.request_model(delay.max(retry_after).min(LONGEST_DELAY_MS));
+            return;
+        }
+        self.finish_texts();
+        let had_calls = self.has_calls();
+        self.fail_incomplete_calls(true);
+        let unusable = self.turn().row.unusable_steps + 1;
+        if had_calls && unusable < UNUSABLE_STEPS {
+            self.change_turn(|turn| {
+                turn.unusable_steps = unusable;
+                turn.step.as_mut().expect("a step is running").phase = StepPhase::Calls;
+            });
+            self.end_step_when_done();
+        } else {
+            self.end_turn(Ending::Failed { code, message: message.to_owned() });
+        }
+    }
+
+    fn give_up_on_unusable_steps(&mut self) {
+        let message = format!(
+            "The model's answer was cut off in {UNUSABLE_STEPS} steps in a row, so its tool calls could not be run."
+        );
+        self.end_turn(Ending::Failed { code: Code::ModelFailed, message });
+    }
+
+    /// Stops listening to a stream that is still coming in, and keeps what has come.
+    pub fn abandon_stream(&mut self) {
+        let streaming = self
+            .turn()
+            .row
+            .step
+            .as_ref()
+            .filter(|step| step.phase == StepPhase::Model)
+            .map(|step| step.step_id.clone());
+        if let Some(step_id) = streaming {
+            self.effect(Effect::AbortModel { step_id });
+            self.finish_texts();
+        }
+    }
+
+    /// Text that is still streaming is done as far as it came.
+    pub fn finish_texts(&mut self) {
+        for part_id in self.parts_where(|part| part.is_streaming() && part.tool().is_none()) {
+            self.finish_text(&part_id, None);
+        }
+    }
+
+    fn has_calls(&self) -> bool {
+        let turn = self.turn();
+        let mut of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
+        of_step.any(|part| part.tool().is_some_and(|tool| !tool.provider_executed))
+    }
+
+    /// Fails the calls whose arguments never came, and where the answer was cut those that would run.
+    fn fail_incomplete_calls(&mut self, cut: bool) {
+        for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
+            let tool =
+                self.turn().part(&part_id).and_then(LivePart::tool).expect("only tool calls were picked");
+            let provider_is_silent = tool.provider_executed;
+            if provider_is_silent {
+                self.fail_call(
+                    &part_id,
+                    ToolErrorCode::NotRun,
+                    "The provider gave no result for its own tool call.",
+                );
+            } else if cut || tool.state == ToolState::InputStreaming {
+                self.fail_call(&part_id, ToolErrorCode::NotRun, NOT_RUN);
+            }
+        }
+    }
+
+    pub fn parts_where(&self, wanted: impl Fn(&LivePart) -> bool) -> Vec<String> {
+        let turn = self.turn();
+        let of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
+        of_step.filter(|part| wanted(part)).map(|part| part.id().to_owned()).collect()
+    }
+
+    fn count(&mut self, usage: &Usage) {
+        self.change_turn(|turn| {
+            let sum = &mut turn.usage;
+            sum.input_tokens = sum.input_tokens.saturating_add(usage.input_tokens);
+            sum.output_tokens = sum.output_tokens.saturating_add(usage.output_tokens);
+            sum.total_tokens = sum.total_tokens.saturating_add(usage.total_tokens);
+            sum.reasoning_tokens = sum.reasoning_tokens.saturating_add(usage.reasoning_tokens);
+            sum.cached_input_tokens = sum.cached_input_tokens.saturating_add(usage.cached_input_tokens);
+        });
+    }
+}
+
+fn delta_kind(part: &LivePart) -> Option<DeltaKind> {
+    match &part.row.part.body {
+        PartBody::Text(_) => Some(DeltaKind::Text),
+        PartBody::Reasoning(_) => Some(DeltaKind::Reasoning),
+        PartBody::Tool(_) => Some(DeltaKind::ToolInput),
+        _ => None,
+    }
+}
+
+/// Takes the model's explanation out of the arguments; the tool's schema never sees it.
+fn take_explanation(input: &Json) -> (Option<Json>, Option<String>) {
+    let mut value = input.as_value().clone();
+    let explanation = value.as_object_mut().and_then(|map| map.shift_remove("model_explanation"));
+    let explanation = explanation.and_then(|value| value.as_str().map(str::to_owned));
+    (Some(Json::new(value)), explanation)
+}

@@ -1,0 +1,196 @@
+//! Tool calls: validation, the gate, entering `execute`, and their end.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    change::{ApprovalMode, GateRecord, StepPhase},
+    draft::Draft,
+    effect::{Effect, ToolCall},
+    error::Code,
+    input::{Prepared, Settled},
+    interaction::CancelReason,
+    json::Json,
+    lifecycle::tool_may_become,
+    message::{ToolErrorCode, ToolState},
+    settings::Gate,
+    state::LivePart,
+};
+
+impl Draft<'_> {
+    /// Takes all calls of the step that came complete to their next station.
+    pub fn prepare_calls(&mut self) {
+        for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| tool.state == ToolState::Ready))
+        {
+            self.prepare_call(&part_id);
+        }
+    }
+
+    fn prepare_call(&mut self, part_id: &str) {
+        let call = self.tool_call(part_id);
+        let Some(tool) = self.settings.tool(&call.tool_name).cloned() else {
+            unreachable!("calls of unknown tools fail when they arrive");
+        };
+        let Some(schema) = &tool.schema else {
+            self.effect(Effect::PrepareTool(call));
+            return;
+        };
+        let issues = schema.issues(call.input.as_value(), "");
+        if !issues.is_empty() {
+            let refusal =
+                super::error::Refusal::with_issues(Code::InvalidInput, "The arguments are refused:", issues);
+            self.fail_call(part_id, ToolErrorCode::InvalidInput, &refusal.message);
+            return;
+        }
+        match tool.gate {
+            Gate::Host => self.effect(Effect::PrepareTool(call)),
+            gate => self.pass_gate(part_id, gate == Gate::Always),
+        }
+    }
+
+    /// The host has validated the arguments and asked the gate's rule.
+    pub fn tool_prepared(&mut self, tool_call_id: &str, outcome: &Prepared) {
+        let Some(part_id) = self.call_in_state(tool_call_id, ToolState::Ready) else { return };
+        match outcome {
+            Prepared::Valid { input, ask } => {
+                if *input != self.tool_call(&part_id).input {
+                    self.change_call_record(&part_id, |call| call.validated_input = Some(input.clone()));
+                }
+                self.pass_gate(&part_id, *ask);
+            }
+            Prepared::Invalid(message) => self.fail_call(&part_id, ToolErrorCode::InvalidInput, message),
+            Prepared::Error(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, message),
+        }
+        self.end_step_when_done();
+    }
+
+    fn pass_gate(&mut self, part_id: &str, ask: bool) {
+        let ask = ask && self.state.session.effective_approval_mode == ApprovalMode::Ask;
+        if ask {
+            self.ask_gate(part_id);
+        } else {
+            self.change_call_record(part_id, |call| {
+                call.input_valid = true;
+                call.gate = Some(GateRecord::Open);
+            });
+            self.start_call(part_id);
+        }
+    }
+
+    /// Writes that `execute` is about to be entered, and enters it once that is durable.
+    pub fn start_call(&mut self, part_id: &str) {
+        self.change_call_record(part_id, |call| call.execution_started = true);
+        self.set_tool_state(part_id, ToolState::Running);
+        let call = self.tool_call(part_id);
+        self.effect(Effect::EnterTool { call, resumed: false });
+    }
+
+    /// `execute` has ended. A call that has ended before (stopped, say) keeps its end.
+    pub fn tool_settled(&mut self, tool_call_id: &str, outcome: &Settled) {
+        let Some(turn) = &self.state.turn else { return };
+        let entered = |part: &&LivePart| part.row.call.as_ref().is_some_and(|call| call.execution_started);
+        let Some(part) = turn.call(tool_call_id).filter(entered) else { return };
+        if part.tool().is_some_and(|tool| tool.state.is_terminal()) {
+            return;
+        }
+        let part_id = part.id().to_owned();
+        match outcome {
+            Settled::Ok(output) => self.complete_call(&part_id, output.clone()),
+            Settled::Error(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, message),
+        }
+        self.end_step_when_done();
+    }
+
+    pub fn complete_call(&mut self, part_id: &str, output: Json) {
+        if self.cancel_pending(Some(part_id), CancelReason::ToolEnded) {
+            // Its waiting ends and so does the call, in the one commit: waiting-user, running, completed.
+            self.set_tool_state(part_id, ToolState::Running);
+        }
+        self.change_tool(part_id, |tool, _| {
+            assert!(tool_may_become(tool.state, ToolState::Completed), "only a running call completes");
+            tool.state = ToolState::Completed;
+            tool.output = Some(output);
+        });
+    }
+
+    pub fn fail_call(&mut self, part_id: &str, code: ToolErrorCode, message: &str) {
+        self.fail_call_because(part_id, code, message, CancelReason::ToolEnded);
+    }
+
+    fn fail_call_because(&mut self, part_id: &str, code: ToolErrorCode, message: &str, reason: CancelReason) {
+        self.cancel_pending(Some(part_id), reason);
+        self.change_tool(part_id, |tool, streamed| {
+            assert!(tool_may_become(tool.state, ToolState::Failed), "a call that has ended keeps its end");
+            if tool.state == ToolState::InputStreaming {
+                tool.input_text = Some(streamed.collect());
+            }
+            tool.state = ToolState::Failed;
+            tool.error = Some(message.to_owned());
+            tool.error_code = Some(code);
+        });
+    }
+
+    /// Ends every call that is still going on.
+    pub fn end_open_calls(&mut self, code: ToolErrorCode, message: &str, reason: CancelReason) {
+        for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
+            let part = self.turn().part(&part_id).expect("the Part was just listed");
+            let entered = part.row.call.as_ref().is_some_and(|call| call.execution_started);
+            let tool_call_id = part.tool().expect("only tool calls were picked").tool_call_id.clone();
+            self.fail_call_because(&part_id, code, message, reason);
+            if entered {
+                self.effect(Effect::AbortTool { tool_call_id });
+            }
+        }
+    }
+
+    pub fn set_tool_state(&mut self, part_id: &str, state: ToolState) {
+        self.change_tool(part_id, |tool, _| {
+            assert!(
+                tool_may_become(tool.state, state),
+                "a tool call goes from {:?} to {state:?} only as the table has it",
+                tool.state
+            );
+            tool.state = state;
+        });
+    }
+
+    pub fn tool_call(&self, part_id: &str) -> ToolCall {
+        let turn = self.turn();
+        let part = turn.part(part_id).expect("the call is in the state");
+        let tool = part.tool().expect("the Part is a tool call");
+        ToolCall {
+            turn_id: turn.row.turn_id.clone(),
+            step_id: part.row.part.step_id.clone().unwrap_or_default(),
+            tool_call_id: tool.tool_call_id.clone(),
+            tool_name: tool.tool_name.clone(),
+            input: tool.input.clone().unwrap_or_else(|| Json::new(Value::Object(Map::new()))),
+        }
+    }
+
+    fn call_in_state(&self, tool_call_id: &str, state: ToolState) -> Option<String> {
+        let turn = self.state.turn.as_ref()?;
+        let in_calls_phase = turn.row.step.as_ref().is_some_and(|step| step.phase == StepPhase::Calls);
+        let part = turn.call(tool_call_id)?;
+        (in_calls_phase && part.tool()?.state == state).then(|| part.id().to_owned())
+    }
+
+    /// What every approval shows of the call it belongs to: the input that passed the schema replaces whatever
+    /// the producer put there, and the model's explanation stands apart.
+    pub fn fill_approval_payload(&self, part_id: &str, payload: &mut Map<String, Value>) {
+        let part = self.turn().part(part_id).expect("the call is in the state");
+        let tool = part.tool().expect("the Part is a tool call");
+        let record = part.row.call.as_ref();
+        let validated = record.and_then(|call| call.validated_input.as_ref()).or(tool.input.as_ref());
+        payload.insert(
+            "validated_input".into(),
+            validated.map_or(Value::Null, |input| input.as_value().clone()),
+        );
+        payload.shift_remove("tool_description");
+        if let Some(description) = record.and_then(|call| call.tool_description.as_ref()) {
+            payload.insert("tool_description".into(), json!(description));
+        }
+        payload.shift_remove("model_explanation");
+        if let Some(explanation) = &tool.model_explanation {
+            payload.insert("model_explanation".into(), json!(explanation));
+        }
+    }
+}
