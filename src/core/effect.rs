@@ -68,6 +68,12 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
+    Opened {
+        session_id: String,
+        /// The Turn that is going on.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        turn_id: Option<String>,
+    },
     Prompt {
         prompt_id: String,
         turn_id: String,

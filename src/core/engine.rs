@@ -50,7 +50,7 @@ pub enum Decided {
     /// Nothing has to be written; the effects may go out.
     Settled(Vec<Effect>),
     /// Counts only once the store has written [`Proposal::commit`].
-    Proposed(Proposal),
+    Proposed(Box<Proposal>),
 }
 
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Engine {
         Self { settings, state: SessionState::new(row) }
     }
 
-    /// A Session as a store has it. [`Self::recover`] has to come first.
+    /// A Session as a store has it. Its first input is [`Input::Open`].
     pub fn restored(settings: Arc<Settings>, rows: OpenRows) -> Self {
         Self { settings, state: SessionState::restore(rows) }
     }
@@ -85,7 +85,8 @@ impl Engine {
     pub fn reload(&mut self, rows: OpenRows) {
         let feed = std::mem::take(&mut self.state.feed);
         let stream = self.state.turn.take().map(|turn| (turn.row.turn_id.clone(), turn.stream));
-        self.state = SessionState { feed, ..SessionState::restore(rows) };
+        let unsettled = self.state.unsettled;
+        self.state = SessionState { feed, unsettled, ..SessionState::restore(rows) };
         if let (Some((turn_id, stream)), Some(turn)) = (stream, &mut self.state.turn)
             && turn.row.turn_id == turn_id
         {
@@ -106,17 +107,9 @@ impl Engine {
         self.conclude(outcome)
     }
 
-    /// Decides what becomes of what an ended process left.
-    pub fn recover(&mut self, stamp: Stamp) -> Decided {
-        let mut draft = Draft::new(&self.settings, self.state.clone(), stamp);
-        draft.recover();
-        let outcome = draft.finish();
-        self.conclude(outcome)
-    }
-
     fn conclude(&mut self, (next, commit, effects): (SessionState, Option<Commit>, Vec<Effect>)) -> Decided {
         match commit {
-            Some(commit) => Decided::Proposed(Proposal { commit: Arc::new(commit), next, effects }),
+            Some(commit) => Decided::Proposed(Box::new(Proposal { commit: Arc::new(commit), next, effects })),
             None => {
                 // Only what belongs to this process (retries, say) can differ without anything to write.
                 self.state = next;
@@ -139,6 +132,10 @@ impl Engine {
 impl Draft<'_> {
     fn handle(&mut self, input: &Input) -> Result<(), Refusal> {
         match input {
+            Input::Open { ticket } => {
+                self.open(*ticket);
+                Ok(())
+            }
             Input::Prompt { ticket, parts } => self.prompt(*ticket, parts),
             Input::Withdraw { prompt_id } => {
                 self.withdraw(prompt_id);

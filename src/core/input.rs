@@ -16,6 +16,10 @@ pub type Ticket = u64;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "input", rename_all = "snake_case")]
 pub enum Input {
+    /// Somebody opens the Session. The first one settles what an ended process left.
+    Open {
+        ticket: Ticket,
+    },
     Prompt {
         ticket: Ticket,
         parts: Value,
@@ -194,7 +198,8 @@ impl Input {
     /// The caller that waits for an answer, if any.
     pub fn ticket(&self) -> Option<Ticket> {
         match self {
-            Self::Prompt { ticket, .. }
+            Self::Open { ticket }
+            | Self::Prompt { ticket, .. }
             | Self::Stop { ticket }
             | Self::Close { ticket }
             | Self::Set { ticket, .. }

@@ -3,7 +3,9 @@
 use super::{
     change::{QueuedInput, StepPhase},
     draft::Draft,
+    effect::Answer,
     error::Code,
+    input::Ticket,
     interaction::CancelReason,
     message::ToolErrorCode,
     turn::Ending,
@@ -14,8 +16,16 @@ const OUTCOME_UNKNOWN: &str = "The process ended while this call was going on. I
 const NOT_STARTED: &str = "The process ended before this call was run.";
 
 impl Draft<'_> {
-    /// Must be the first thing that happens to a Session that was read from a store.
-    pub fn recover(&mut self) {
+    pub fn open(&mut self, ticket: Ticket) {
+        if std::mem::take(&mut self.state.unsettled) {
+            self.recover();
+        }
+        let session_id = self.state.session.session_id.clone();
+        let turn_id = self.state.turn.as_ref().map(|turn| turn.row.turn_id.clone());
+        self.answer(ticket, Answer::Opened { session_id, turn_id });
+    }
+
+    fn recover(&mut self) {
         if self.state.turn.is_none() {
             self.recover_idle();
             return;

@@ -15,6 +15,8 @@ pub struct SessionState {
     pub queue: Vec<Arc<QueueRow>>,
     pub turn: Option<Turn>,
     pub feed: PromptFeed,
+    /// Read from a store, and what an ended process may have left is not settled yet.
+    pub unsettled: bool,
 }
 
 /// How far the host's copy of the model's prompt is. Belongs to this process and is never stored.
@@ -160,7 +162,7 @@ impl Turn {
 impl SessionState {
     /// A Session nothing has happened to yet.
     pub fn new(session: SessionRow) -> Self {
-        Self { session, queue: Vec::new(), turn: None, feed: PromptFeed::default() }
+        Self { session, queue: Vec::new(), turn: None, feed: PromptFeed::default(), unsettled: false }
     }
 
     /// The state that these rows are of.
@@ -173,7 +175,7 @@ impl SessionState {
             ..Turn::new(row)
         });
         let feed = PromptFeed { history: session.message_count > 0, ..PromptFeed::default() };
-        Self { session, queue: queue.into_iter().map(Arc::new).collect(), turn, feed }
+        Self { session, queue: queue.into_iter().map(Arc::new).collect(), turn, feed, unsettled: true }
     }
 
     pub fn is_running(&self) -> bool {

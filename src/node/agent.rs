@@ -1,0 +1,97 @@
+use std::sync::Arc;
+
+use napi::bindgen_prelude::Function;
+use napi_derive::napi;
+use serde::Deserialize;
+
+use super::{convert::parse, guard::guarded, outbox::Outbox, store::NativeStore};
+use crate::{
+    core::{
+        input::{Input, ModelEvent},
+        schema::approval_response_schema,
+        settings::{Settings, ToolDefinition},
+    },
+    runtime::agent::{Agent, Request},
+};
+
+/// An Agent in one store.
+#[napi]
+pub struct NativeAgent {
+    agent: Arc<Agent>,
+    outbox: Arc<Outbox>,
+}
+
+#[derive(Deserialize)]
+struct AgentSettings {
+    agent_id: String,
+    max_steps: u32,
+    tools: Vec<ToolDefinition>,
+}
+
+#[napi]
+impl NativeAgent {
+    /// Throws where a tool's JSON Schema cannot be used; the message names the tool.
+    #[napi(constructor)]
+    pub fn new(store: &NativeStore, settings_json: String, wake: Function<(), ()>) -> napi::Result<Self> {
+        guarded(|| {
+            let AgentSettings { agent_id, max_steps, tools } = parse(&settings_json)?;
+            let settings = Settings::new(max_steps, tools)
+                .map_err(|problem| napi::Error::new(napi::Status::InvalidArg, problem.to_string()))?;
+            let wake = wake.build_threadsafe_function().weak::<true>().build()?;
+            let outbox = Arc::new(Outbox::new(wake));
+            let agent = Agent::new(&agent_id, settings, store.store.clone(), outbox.clone());
+            Ok(Self { agent, outbox })
+        })
+    }
+
+    /// Takes a request of the Agent. True when `drain` has something.
+    #[napi]
+    pub fn call(&self, request_json: String) -> napi::Result<bool> {
+        guarded(|| {
+            let request: Request = parse(&request_json)?;
+            self.agent.call(request);
+            Ok(!self.outbox.is_empty())
+        })
+    }
+
+    /// Takes an input of an open Session. True when `drain` has something.
+    #[napi]
+    pub fn input(&self, session: u32, input_json: String) -> napi::Result<bool> {
+        guarded(|| {
+            let input: Input = parse(&input_json)?;
+            self.agent.submit(session, input);
+            Ok(!self.outbox.is_empty())
+        })
+    }
+
+    /// A fragment of the model's stream: an input without JSON around it, as there are so many.
+    #[napi]
+    pub fn delta(&self, session: u32, step_id: String, reference: u32, text: String) -> napi::Result<bool> {
+        guarded(|| {
+            let event = ModelEvent::Delta { part: reference, text };
+            self.agent.submit(session, Input::Model { step_id, event });
+            Ok(!self.outbox.is_empty())
+        })
+    }
+
+    /// Whether somebody listens to the Session's Mutations.
+    #[napi]
+    pub fn observe(&self, session: u32, on: bool) -> napi::Result<()> {
+        guarded(|| {
+            self.outbox.observe(session, on);
+            Ok(())
+        })
+    }
+
+    /// All events so far as a JSON array, in order; `null` when there are none.
+    #[napi]
+    pub fn drain(&self) -> napi::Result<Option<String>> {
+        guarded(|| Ok(self.outbox.drain()))
+    }
+}
+
+/// The JSON Schema of an approval's answer, unless its producer gives another.
+#[napi]
+pub fn approval_schema() -> napi::Result<String> {
+    guarded(|| Ok(approval_response_schema().to_string()))
+}

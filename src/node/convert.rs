@@ -1,0 +1,136 @@
+//! Effects as the events that JavaScript takes out of the outbox, and JSON texts as what Rust takes in.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::error;
+use crate::{
+    core::effect::{Answer, Effect},
+    runtime::{error::RuntimeError, host::SessionRef},
+};
+
+/// No text from JavaScript is nested deeper: user values stop at 128 and the layer adds a few levels.
+const DEEPEST: usize = 160;
+
+/// Reads a JSON text from the TypeScript layer.
+///
+/// # Errors
+/// What is wrong with the text; the layer never sends such a text unless it has a bug.
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> napi::Result<T> {
+    let wrong = |problem: String| napi::Error::from_reason(format!("Malformed request: {problem}"));
+    if deeper_than(text, DEEPEST) {
+        return Err(wrong(format!("nested deeper than {DEEPEST} levels")));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    deserializer.disable_recursion_limit();
+    T::deserialize(&mut deserializer).map_err(|error| wrong(error.to_string()))
+}
+
+/// Counts brackets outside of strings, so that no text can exhaust the parser's stack.
+fn deeper_than(text: &str, limit: usize) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in text.bytes() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limit {
+            return true;
+        }
+    }
+    false
+}
+
+pub(super) fn answer(ticket: u64, result: Result<String, RuntimeError>) -> String {
+    match result {
+        Ok(text) => format!(r#"{{"e":"answer","ticket":{ticket},"ok":{text}}}"#),
+        Err(error) => failure(ticket, &error::envelope(&error)),
+    }
+}
+
+fn failure(ticket: u64, envelope: &Value) -> String {
+    format!(r#"{{"e":"answer","ticket":{ticket},"error":{envelope}}}"#)
+}
+
+pub(super) fn warning(session: &SessionRef, message: &str) -> String {
+    json!({ "e": "warning", "session_id": &*session.session_id, "message": message }).to_string()
+}
+
+pub(super) fn event(session: &SessionRef, effect: Effect) -> String {
+    let handle = session.handle;
+    match effect {
+        Effect::Answer { ticket, result: Err(refusal) } => failure(ticket, &error::refused(&refusal)),
+        Effect::Answer { ticket, result: Ok(Answer::Opened { session_id, turn_id }) } => {
+            let mut opened = json!({ "session": handle, "session_id": session_id });
+            if let Some(turn_id) = turn_id {
+                opened["resumed_turn_id"] = json!(turn_id);
+            }
+            answer(ticket, Ok(opened.to_string()))
+        }
+        Effect::Answer { ticket, result: Ok(found) } => answer(ticket, Ok(text_of(&found))),
+        Effect::Publish { body } => format!(r#"{{"e":"mutation","session":{handle},"mutation":{body}}}"#),
+        Effect::RequestModel(request) => event_with(r#""e":"model""#, handle, &request),
+        Effect::AbortModel { step_id } => {
+            event_with(r#""e":"model_abort""#, handle, &json!({ "step_id": step_id }))
+        }
+        Effect::PrepareTool(call) => event_with(r#""e":"tool_prepare""#, handle, &call),
+        Effect::EnterTool { call, resumed } => {
+            event_with(&format!(r#""e":"tool_enter","resumed":{resumed}"#), handle, &call)
+        }
+        Effect::AbortTool { tool_call_id } => {
+            event_with(r#""e":"tool_abort""#, handle, &json!({ "tool_call_id": tool_call_id }))
+        }
+        Effect::InteractionEnded { interaction, decision } => {
+            let mut fields = json!({ "interaction": interaction });
+            if let Some(decision) = decision {
+                fields["decision"] = json!(decision);
+            }
+            event_with(r#""e":"interaction_ended""#, handle, &fields)
+        }
+        Effect::PromptTurn { prompt_id, turn_id } => {
+            event_with(r#""e":"prompt_turn""#, handle, &json!({ "prompt_id": prompt_id, "turn_id": turn_id }))
+        }
+        Effect::PromptDropped { prompt_id, result } => event_with(
+            r#""e":"prompt_dropped""#,
+            handle,
+            &json!({ "prompt_id": prompt_id, "result": result }),
+        ),
+        Effect::TurnEnded { result } => {
+            let fields = json!({ "turn_id": result.turn_id, "result": result });
+            event_with(r#""e":"turn_ended""#, handle, &fields)
+        }
+        Effect::AnswerFromHistory { .. } => unreachable!("the runner answers from history itself"),
+    }
+}
+
+/// `{ <head>, session, ...fields }`; `fields` serialises as an object with at least one member.
+fn event_with(head: &str, session: u32, fields: &impl serde::Serialize) -> String {
+    let fields = text_of(fields);
+    format!(r#"{{{head},"session":{session},{}"#, &fields[1..])
+}
+
+fn text_of(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("effects are plain JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::deeper_than;
+
+    #[test]
+    fn brackets_in_strings_do_not_count_as_depth() {
+        assert!(!deeper_than(r#"{"a":"[[[[\"[["}"#, 1));
+        assert!(deeper_than("[[[]]]", 2));
+    }
+}

@@ -1,0 +1,54 @@
+use std::{sync::Arc, time::Duration};
+
+use napi_derive::napi;
+use serde::Deserialize;
+
+use super::{convert::parse, guard::guarded};
+use crate::storage::{
+    Store,
+    memory::MemoryStore,
+    sqlite::{SqliteOptions, SqliteStore, Synchronous},
+};
+
+/// A store that Agents can share.
+#[napi]
+pub struct NativeStore {
+    pub(super) store: Arc<dyn Store>,
+}
+
+#[derive(Deserialize)]
+struct SqliteSettings {
+    synchronous: Option<Level>,
+    busy_timeout_ms: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Level {
+    Full,
+    Normal,
+}
+
+#[napi]
+impl NativeStore {
+    #[napi(factory)]
+    pub fn memory() -> napi::Result<Self> {
+        guarded(|| Ok(Self { store: Arc::new(MemoryStore::default()) }))
+    }
+
+    /// The file is opened with the first call; what is wrong with it comes with that call's answer.
+    #[napi(factory)]
+    pub fn sqlite(path: String, options_json: String) -> napi::Result<Self> {
+        guarded(|| {
+            let settings: SqliteSettings = parse(&options_json)?;
+            let mut options = SqliteOptions::default();
+            if let Some(Level::Normal) = settings.synchronous {
+                options.synchronous = Synchronous::Normal;
+            }
+            if let Some(timeout) = settings.busy_timeout_ms {
+                options.busy_timeout = Duration::from_millis(timeout.into());
+            }
+            Ok(Self { store: SqliteStore::shared(path, options) })
+        })
+    }
+}

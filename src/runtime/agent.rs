@@ -1,0 +1,416 @@
+//! The open Sessions of an Agent in one store, and what is asked of the store beyond them.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    clock,
+    error::RuntimeError,
+    host::{Host, SessionRef},
+    runner::Runner,
+    view,
+};
+use crate::{
+    core::{
+        change::{ApprovalMode, SessionRow},
+        engine::Engine,
+        error::Refusal,
+        input::{Input, Ticket},
+        json::{Json, check_limits},
+        schema::kind_of,
+        settings::Settings,
+    },
+    storage::{ListPage, MessagePage, Opened, SessionKey, Store, StoreError},
+};
+
+const DEFAULT_PAGE: u32 = 100;
+const LARGEST_PAGE: u32 = 1000;
+
+pub struct Agent {
+    agent_id: Arc<str>,
+    settings: Arc<Settings>,
+    store: Arc<dyn Store>,
+    host: Arc<dyn Host>,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    last_handle: u32,
+    by_handle: HashMap<u32, Arc<Runner>>,
+    by_id: HashMap<Arc<str>, Slot>,
+}
+
+enum Slot {
+    /// With the store; these callers wait for it.
+    Opening(Vec<Ticket>),
+    Open(u32),
+}
+
+/// What a caller wants of the Agent, as opposed to one Session's inputs.
+#[derive(Debug, Deserialize)]
+pub struct Request {
+    #[serde(default)]
+    pub ticket: Ticket,
+    #[serde(flatten)]
+    pub operation: Operation,
+}
+
+/// Raw values of users are judged here.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Operation {
+    Create {
+        #[serde(default)]
+        session_id: Value,
+        #[serde(default)]
+        metadata: Value,
+        #[serde(default)]
+        security: Value,
+    },
+    Open {
+        #[serde(default)]
+        session_id: Value,
+    },
+    List {
+        #[serde(default)]
+        limit: Value,
+        #[serde(default)]
+        after: Value,
+        #[serde(default)]
+        archived: bool,
+    },
+    Archive {
+        #[serde(default)]
+        session_id: Value,
+    },
+    Remove {
+        #[serde(default)]
+        session_id: Value,
+    },
+    Pending {
+        #[serde(default)]
+        limit: Value,
+        #[serde(default)]
+        after: Value,
+    },
+    Messages {
+        session: u32,
+        #[serde(default)]
+        before_sequence: Value,
+        #[serde(default)]
+        limit: Value,
+    },
+    Snapshot {
+        session: u32,
+    },
+    Interactions {
+        session: u32,
+    },
+    Status {
+        session: u32,
+    },
+    Journal {
+        session: u32,
+        after: u64,
+        limit: u32,
+    },
+    Release {
+        session: u32,
+    },
+}
+
+impl Agent {
+    pub fn new(agent_id: &str, settings: Settings, store: Arc<dyn Store>, host: Arc<dyn Host>) -> Arc<Self> {
+        let settings = Arc::new(settings);
+        Arc::new(Self { agent_id: agent_id.into(), settings, store, host, sessions: Mutex::default() })
+    }
+
+    pub fn session(&self, handle: u32) -> Option<Arc<Runner>> {
+        self.lock().by_handle.get(&handle).cloned()
+    }
+
+    /// Takes an input of an open Session. Where it is open no more, its caller is told.
+    pub fn submit(&self, handle: u32, input: Input) {
+        match self.session(handle) {
+            Some(runner) => runner.submit(input),
+            None => {
+                if let Some(ticket) = input.ticket() {
+                    self.host.answer(ticket, Err(RuntimeError::NotOpen));
+                    self.host.wake();
+                }
+            }
+        }
+    }
+
+    /// Takes a request; the answer goes to the host.
+    pub fn call(self: &Arc<Self>, request: Request) {
+        let ticket = request.ticket;
+        if let Err(error) = self.start(ticket, request.operation) {
+            self.host.answer(ticket, Err(error));
+        }
+        self.host.wake();
+    }
+
+    fn start(self: &Arc<Self>, ticket: Ticket, operation: Operation) -> Result<(), RuntimeError> {
+        match operation {
+            Operation::Create { session_id, metadata, security } => {
+                self.create(ticket, &session_id, metadata, &security)
+            }
+            Operation::Open { session_id } => {
+                self.open(ticket, &existing_id(&session_id)?);
+                Ok(())
+            }
+            Operation::List { limit, after, archived } => {
+                let page = ListPage { limit: page_limit(&limit)?, after: cursor(&after)?, archived };
+                let reply = self.reply(ticket, |list| view::sessions(&list));
+                self.store.list(&self.agent_id, page, reply);
+                Ok(())
+            }
+            Operation::Archive { session_id } => {
+                let key = self.key(&existing_id(&session_id)?);
+                self.store.archive(&key, self.reply(ticket, |()| Value::Null));
+                Ok(())
+            }
+            Operation::Remove { session_id } => {
+                let key = self.key(&existing_id(&session_id)?);
+                self.store.remove(&key, self.reply(ticket, |()| Value::Null));
+                Ok(())
+            }
+            Operation::Pending { limit, after } => {
+                let (limit, after) = (page_limit(&limit)?, cursor(&after)?);
+                let reply = self.reply(ticket, |list| view::pending(&list));
+                self.store.pending_of_agent(&self.agent_id, limit, after, reply);
+                Ok(())
+            }
+            operation => self.query(ticket, operation),
+        }
+    }
+
+    /// What is asked about one open Session.
+    fn query(self: &Arc<Self>, ticket: Ticket, operation: Operation) -> Result<(), RuntimeError> {
+        match operation {
+            Operation::Messages { session, before_sequence, limit } => {
+                let runner = self.open_session(session)?;
+                let before_sequence = whole_number("before_sequence", &before_sequence)?;
+                let page = MessagePage { before_sequence, limit: page_limit(&limit)? };
+                let reply = self.reply(ticket, |messages: Vec<_>| view::messages(&messages));
+                self.store.messages(runner.key(), page, reply);
+            }
+            Operation::Snapshot { session } => {
+                let runner = self.open_session(session)?;
+                let reply = self.reply(ticket, |snapshot| view::snapshot(&snapshot));
+                self.store.snapshot(runner.key(), DEFAULT_PAGE, reply);
+            }
+            Operation::Interactions { session } => {
+                self.host.answer(ticket, Ok(self.open_session(session)?.pending()));
+            }
+            Operation::Status { session } => {
+                self.host.answer(ticket, Ok(self.open_session(session)?.status()));
+            }
+            Operation::Journal { session, after, limit } => {
+                let runner = self.open_session(session)?;
+                let host = Arc::clone(&self.host);
+                let reply = Box::new(move |result: Result<Vec<(u64, Arc<str>)>, StoreError>| {
+                    let bodies = result.map(|rows| {
+                        let bodies: Vec<&str> = rows.iter().map(|(_, body)| &**body).collect();
+                        format!("[{}]", bodies.join(","))
+                    });
+                    host.answer(ticket, bodies.map_err(RuntimeError::from));
+                    host.wake();
+                });
+                self.store.journal(runner.key(), after, limit, reply);
+            }
+            Operation::Release { session } => self.release(session),
+            _ => unreachable!("the other operations are not about one open Session"),
+        }
+        Ok(())
+    }
+
+    fn create(
+        self: &Arc<Self>,
+        ticket: Ticket,
+        session_id: &Value,
+        metadata: Value,
+        security: &Value,
+    ) -> Result<(), RuntimeError> {
+        let mut stamp = clock::stamp();
+        let session_id = match session_id {
+            Value::Null => stamp.id("session"),
+            given => valid_id("session_id", given)?.to_owned(),
+        };
+        check_limits(&metadata)
+            .map_err(|problem| Refusal::invalid(format!("metadata is refused: {problem}.")))?;
+        let mode = match security {
+            Value::Null => None,
+            security => ApprovalMode::from_security(security)?,
+        };
+        let mode = mode.unwrap_or(ApprovalMode::Ask);
+        let row = SessionRow {
+            session_id: session_id.clone(),
+            metadata: (!metadata.is_null()).then(|| Json::new(metadata)),
+            approval_mode: mode,
+            effective_approval_mode: mode,
+            revision: 0,
+            commits: 0,
+            last_commit_id: String::new(),
+            message_count: 0,
+            active_turn_id: None,
+            created_at: stamp.now(),
+            updated_at: stamp.now(),
+        };
+        let agent = Arc::clone(self);
+        let key = self.key(&session_id);
+        let reply = Box::new(move |result: Result<(), StoreError>| {
+            match result {
+                Ok(()) => agent.open(ticket, &session_id),
+                Err(error) => agent.host.answer(ticket, Err(error.into())),
+            }
+            agent.host.wake();
+        });
+        self.store.create(&key, row, reply);
+        Ok(())
+    }
+
+    /// Opens a Session, or gives the open one: everyone who asks gets the same.
+    fn open(self: &Arc<Self>, ticket: Ticket, session_id: &str) {
+        let mut sessions = self.lock();
+        match sessions.by_id.get_mut(session_id) {
+            Some(Slot::Opening(waiting)) => waiting.push(ticket),
+            Some(Slot::Open(handle)) => {
+                let handle = *handle;
+                let runner = sessions.by_handle.get(&handle).cloned();
+                drop(sessions);
+                if let Some(runner) = runner {
+                    runner.submit(Input::Open { ticket });
+                }
+            }
+            None => {
+                let key = self.key(session_id);
+                sessions.by_id.insert(key.session_id.clone(), Slot::Opening(vec![ticket]));
+                drop(sessions);
+                let agent = Arc::clone(self);
+                let opened_key = key.clone();
+                self.store.open(&key, Box::new(move |result| agent.opened(opened_key, result)));
+            }
+        }
+    }
+
+    fn opened(self: &Arc<Self>, key: SessionKey, result: Result<Opened, StoreError>) {
+        let mut sessions = self.lock();
+        let Some(Slot::Opening(waiting)) = sessions.by_id.remove(&key.session_id) else { return };
+        match result {
+            Err(error) => {
+                drop(sessions);
+                for ticket in waiting {
+                    self.host.answer(ticket, Err(error.clone().into()));
+                }
+            }
+            Ok(Opened { rows, fence }) => {
+                sessions.last_handle += 1;
+                let handle = sessions.last_handle;
+                let session = SessionRef { handle, session_id: key.session_id.clone() };
+                let engine = Engine::restored(self.settings.clone(), rows);
+                let (store, host) = (self.store.clone(), self.host.clone());
+                let runner = Runner::new(session, key.clone(), fence, engine, store, host);
+                sessions.by_handle.insert(handle, runner.clone());
+                sessions.by_id.insert(key.session_id, Slot::Open(handle));
+                drop(sessions);
+                for ticket in waiting {
+                    runner.submit(Input::Open { ticket });
+                }
+            }
+        }
+        self.host.wake();
+    }
+
+    fn release(&self, handle: u32) {
+        let mut sessions = self.lock();
+        if let Some(runner) = sessions.by_handle.remove(&handle) {
+            sessions.by_id.remove(&runner.key().session_id);
+        }
+    }
+
+    fn open_session(&self, handle: u32) -> Result<Arc<Runner>, RuntimeError> {
+        self.session(handle).ok_or(RuntimeError::NotOpen)
+    }
+
+    fn key(&self, session_id: &str) -> SessionKey {
+        SessionKey { agent_id: self.agent_id.clone(), session_id: session_id.into() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A reply that hands the store's answer on to the host.
+    fn reply<T: 'static>(
+        &self,
+        ticket: Ticket,
+        show: impl Fn(T) -> Value + Send + 'static,
+    ) -> Box<dyn FnOnce(Result<T, StoreError>) + Send> {
+        let host = Arc::clone(&self.host);
+        Box::new(move |result| {
+            host.answer(ticket, result.map(|found| show(found).to_string()).map_err(RuntimeError::from));
+            host.wake();
+        })
+    }
+}
+
+/// Ids match `[A-Za-z0-9][A-Za-z0-9._:-]{0,127}`.
+///
+/// # Errors
+/// `INVALID_INPUT` says what an id may be.
+pub fn valid_id<'a>(what: &str, value: &'a Value) -> Result<&'a str, Refusal> {
+    let valid = |id: &&str| {
+        let mut bytes = id.bytes();
+        id.len() <= 128
+            && bytes.next().is_some_and(|first| first.is_ascii_alphanumeric())
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte))
+    };
+    value.as_str().filter(valid).ok_or_else(|| {
+        let found = value.as_str().map_or_else(|| kind_of(value).to_owned(), |_| "not".to_owned());
+        Refusal::invalid(format!(
+            "{what} must be 1 to 128 letters, digits or . _ : - and start with a letter or digit; it is {found}."
+        ))
+    })
+}
+
+/// An id that could not have been created belongs to no Session.
+fn existing_id(value: &Value) -> Result<String, RuntimeError> {
+    Ok(valid_id("session_id", value)?.to_owned())
+}
+
+fn page_limit(value: &Value) -> Result<u32, Refusal> {
+    if value.is_null() {
+        return Ok(DEFAULT_PAGE);
+    }
+    let limit = value.as_u64().and_then(|limit| u32::try_from(limit).ok());
+    limit
+        .filter(|limit| (1..=LARGEST_PAGE).contains(limit))
+        .ok_or_else(|| Refusal::invalid(format!("limit must be a whole number from 1 to {LARGEST_PAGE}.")))
+}
+
+fn whole_number(what: &str, value: &Value) -> Result<Option<u64>, Refusal> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    let number = value.as_u64().filter(|number| *number > 0);
+    number.map(Some).ok_or_else(|| Refusal::invalid(format!("{what} must be a whole number from 1.")))
+}
+
+fn cursor(value: &Value) -> Result<Option<String>, Refusal> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(cursor) => Ok(Some(cursor.clone())),
+        other => Err(Refusal::invalid(format!(
+            "after must be the `next` of a former page; it is {}.",
+            kind_of(other)
+        ))),
+    }
+}

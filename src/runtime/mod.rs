@@ -1,0 +1,10 @@
+//! The runtime: takes inputs through the one flow, and keeps the open Sessions of an Agent.
+//!
+//! It knows the store by its trait and the outside by [`Host`]; it decides nothing about a Session.
+
+pub mod agent;
+mod clock;
+pub mod error;
+pub mod host;
+pub mod runner;
+pub mod view;

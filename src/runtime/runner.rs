@@ -1,0 +1,441 @@
+//! The runner: the only loop. It is driven by whoever brings an input, or by the store's answer.
+//!
+//! ```text
+//! submit -> inbox -> decide -> append -> (receipt) -> commit -> host
+//! ```
+//!
+//! One append is under way at a time; what comes in meanwhile is decided together afterwards, so a fast stream is
+//! batched and a slow one goes through at once.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use super::{
+    clock,
+    error::RuntimeError,
+    host::{Host, SessionRef},
+    view,
+};
+use crate::{
+    core::{
+        effect::Effect,
+        engine::{Decided, Engine, Proposal, Receipt},
+        error::Refusal,
+        input::{Input, ModelEvent, Ticket},
+        interaction::Interaction,
+        state::SessionState,
+    },
+    storage::{SessionKey, Store, StoreError},
+};
+
+/// How many inputs are decided in one commit at the most.
+const BATCH: usize = 1024;
+const FIRST_RETRY: Duration = Duration::from_millis(50);
+const LONGEST_RETRY: Duration = Duration::from_secs(5);
+
+pub struct Runner {
+    session: SessionRef,
+    key: SessionKey,
+    fence: u64,
+    store: Arc<dyn Store>,
+    host: Arc<dyn Host>,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    engine: Engine,
+    inbox: VecDeque<Input>,
+    phase: Phase,
+    /// The wait before the next try after a store failed; grows while it keeps failing.
+    retry: Duration,
+    /// Another owner has taken the Session over: nothing more may come from here.
+    lost: bool,
+    /// How many inputs are to be decided one at a time, because one among them makes the core panic.
+    one_by_one: usize,
+}
+
+enum Phase {
+    Idle,
+    /// Somebody is in `drive` on some thread.
+    Driving,
+    /// An append is with the store.
+    Appending {
+        flight: Flight,
+        answer: Answered,
+    },
+    /// The store failed, and whether the commit went through is asked when it answers again.
+    Doubtful(Flight),
+    /// The doubtful commit is being asked about.
+    Checking,
+}
+
+/// A proposal on its way, with the inputs it was decided from.
+struct Flight {
+    proposal: Proposal,
+    inputs: Vec<Input>,
+    /// Callers who were told already that their call failed.
+    told: Vec<Ticket>,
+}
+
+enum Answered {
+    /// `append` has not returned yet; an answer that comes now is left for the driver.
+    NotYet,
+    /// The driver has left; the answer goes on by itself.
+    Awaited,
+    Ready(Result<Receipt, StoreError>),
+}
+
+impl Runner {
+    pub fn new(
+        session: SessionRef,
+        key: SessionKey,
+        fence: u64,
+        engine: Engine,
+        store: Arc<dyn Store>,
+        host: Arc<dyn Host>,
+    ) -> Arc<Self> {
+        let inner = Inner {
+            engine,
+            inbox: VecDeque::new(),
+            phase: Phase::Idle,
+            retry: FIRST_RETRY,
+            lost: false,
+            one_by_one: 0,
+        };
+        Arc::new(Self { session, key, fence, store, host, inner: Mutex::new(inner) })
+    }
+
+    pub fn session(&self) -> &SessionRef {
+        &self.session
+    }
+
+    pub fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    /// Brings an input. Effects reach the host before this returns where the store answers at once.
+    pub fn submit(self: &Arc<Self>, input: Input) {
+        let mut inner = self.lock();
+        inner.push(input);
+        match std::mem::replace(&mut inner.phase, Phase::Driving) {
+            Phase::Idle => {
+                drop(inner);
+                self.drive();
+            }
+            // A store that failed may be fine again: a new input is a reason to look.
+            Phase::Doubtful(flight) => {
+                drop(inner);
+                self.check(flight);
+            }
+            busy => inner.phase = busy,
+        }
+        self.host.wake();
+    }
+
+    /// Looks at what is open, as of the last commit.
+    pub fn read<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
+        look(self.lock().engine.state())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic in the core is reported to the caller that caused it; the state it worked on was a copy.
+        self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Runs until the inbox is empty or an append has to be waited for. The phase is `Driving`.
+    fn drive(self: &Arc<Self>) {
+        loop {
+            let mut inner = self.lock();
+            let most = if inner.one_by_one > 0 { 1 } else { BATCH };
+            inner.one_by_one = inner.one_by_one.saturating_sub(1);
+            let count = inner.inbox.len().min(most);
+            if count == 0 {
+                inner.phase = Phase::Idle;
+                return;
+            }
+            let inputs: Vec<Input> = inner.inbox.drain(..count).collect();
+            if inner.lost {
+                self.fail(&inputs, &StoreError::LeaseLost, &mut Vec::new());
+                continue;
+            }
+            let decided = decide(&mut inner.engine, &inputs);
+            let proposal = match decided {
+                Err(error) if inputs.len() == 1 => {
+                    self.give_up(&inputs[0], error);
+                    continue;
+                }
+                Err(_) => {
+                    // One of them broke an invariant: decided one at a time, the others go through.
+                    inner.one_by_one = inputs.len();
+                    inputs.into_iter().rev().for_each(|input| inner.inbox.push_front(input));
+                    continue;
+                }
+                Ok(decided) => decided,
+            };
+            let proposal = match proposal {
+                Decided::Settled(effects) => {
+                    self.perform(effects, &[]);
+                    continue;
+                }
+                Decided::Proposed(proposal) => *proposal,
+            };
+            let commit = proposal.commit().clone();
+            let flight = Flight { proposal, inputs, told: Vec::new() };
+            inner.phase = Phase::Appending { flight, answer: Answered::NotYet };
+            drop(inner);
+            let runner = Arc::clone(self);
+            let reply = Box::new(move |result| runner.appended(result));
+            self.store.append(&self.key, self.fence, commit, reply);
+            if !self.take_ready_answer() {
+                return;
+            }
+        }
+    }
+
+    /// Takes the answer if it came while `append` was running. Otherwise it will go on by itself.
+    fn take_ready_answer(self: &Arc<Self>) -> bool {
+        let mut inner = self.lock();
+        match std::mem::replace(&mut inner.phase, Phase::Driving) {
+            Phase::Appending { flight, answer: Answered::Ready(result) } => {
+                self.settle(inner, flight, result)
+            }
+            Phase::Appending { flight, .. } => {
+                inner.phase = Phase::Appending { flight, answer: Answered::Awaited };
+                false
+            }
+            _ => unreachable!("only the store's answer ends an append"),
+        }
+    }
+
+    fn appended(self: &Arc<Self>, result: Result<Receipt, StoreError>) {
+        let mut inner = self.lock();
+        match std::mem::replace(&mut inner.phase, Phase::Driving) {
+            Phase::Appending { flight, answer: Answered::NotYet } => {
+                inner.phase = Phase::Appending { flight, answer: Answered::Ready(result) };
+            }
+            Phase::Appending { flight, .. } => {
+                if self.settle(inner, flight, result) {
+                    self.drive();
+                }
+                self.host.wake();
+            }
+            _ => unreachable!("a store answers an append once"),
+        }
+    }
+
+    /// Moves on with the store's answer; true when the driver may go on.
+    fn settle(
+        self: &Arc<Self>,
+        mut inner: MutexGuard<'_, Inner>,
+        mut flight: Flight,
+        result: Result<Receipt, StoreError>,
+    ) -> bool {
+        match result {
+            Ok(receipt) => {
+                let effects = inner.engine.commit(flight.proposal, &receipt);
+                inner.retry = FIRST_RETRY;
+                self.perform(effects, &flight.told);
+                true
+            }
+            Err(StoreError::LeaseLost) => {
+                inner.lost = true;
+                self.fail(&flight.inputs, &StoreError::LeaseLost, &mut flight.told);
+                true
+            }
+            Err(StoreError::Conflict) => {
+                drop(inner);
+                self.check(flight);
+                false
+            }
+            Err(error) => {
+                // Callers are told; what the model and the tools brought is kept until it can be written.
+                self.fail(&flight.inputs, &error, &mut flight.told);
+                self.host.warn(&self.session, format!("A commit failed and will be tried again: {error}"));
+                drop(inner);
+                self.check(flight);
+                false
+            }
+        }
+    }
+
+    /// Asks the store how the Session stands there, to learn what became of a commit.
+    fn check(self: &Arc<Self>, flight: Flight) {
+        self.lock().phase = Phase::Checking;
+        let runner = Arc::clone(self);
+        let reply = Box::new(move |result| runner.checked(flight, result));
+        self.store.reload(&self.key, reply);
+    }
+
+    fn checked(
+        self: &Arc<Self>,
+        mut flight: Flight,
+        result: Result<crate::core::change::OpenRows, StoreError>,
+    ) {
+        let mut inner = self.lock();
+        let rows = match result {
+            Ok(rows) => rows,
+            Err(error) => {
+                let waiting: Vec<Input> = inner.take_calls();
+                self.fail(&waiting, &error, &mut Vec::new());
+                self.try_later(inner, flight);
+                self.host.wake();
+                return;
+            }
+        };
+        inner.phase = Phase::Driving;
+        let commit_id = flight.proposal.commit().commit_id.clone();
+        if rows.session.last_commit_id == commit_id {
+            // It had gone through after all.
+            let effects = inner.engine.commit(flight.proposal, &Receipt::of(&commit_id));
+            self.perform(effects, &flight.told);
+        } else {
+            let foreign = rows.session.commits != inner.engine.state().session.commits;
+            if foreign {
+                inner.engine.reload(rows);
+            }
+            flight.inputs.retain(|input| input.ticket().is_none_or(|ticket| !flight.told.contains(&ticket)));
+            for input in flight.inputs.into_iter().rev() {
+                inner.inbox.push_front(input);
+            }
+            if !foreign && !inner.inbox.is_empty() && !flight.told.is_empty() {
+                // The store read but did not write: what is left waits a little before it is tried again.
+                inner.phase = Phase::Idle;
+                self.drive_later(inner);
+                self.host.wake();
+                return;
+            }
+        }
+        drop(inner);
+        self.drive();
+        self.host.wake();
+    }
+
+    fn try_later(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>, flight: Flight) {
+        inner.phase = Phase::Doubtful(flight);
+        self.drive_later(inner);
+    }
+
+    /// Comes back after a while. A thread of its own is fine here: a failing store is rare.
+    fn drive_later(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
+        let wait = inner.retry;
+        inner.retry = (wait * 2).min(LONGEST_RETRY);
+        drop(inner);
+        let runner = Arc::downgrade(self);
+        std::thread::spawn(move || {
+            std::thread::sleep(wait);
+            let Some(runner) = runner.upgrade() else { return };
+            let mut inner = runner.lock();
+            match std::mem::replace(&mut inner.phase, Phase::Driving) {
+                Phase::Doubtful(flight) => {
+                    drop(inner);
+                    runner.check(flight);
+                }
+                Phase::Idle => {
+                    drop(inner);
+                    runner.drive();
+                }
+                busy => inner.phase = busy,
+            }
+            runner.host.wake();
+        });
+    }
+
+    /// Tells the callers among the inputs that their call failed.
+    fn fail(&self, inputs: &[Input], error: &StoreError, told: &mut Vec<Ticket>) {
+        for ticket in inputs.iter().filter_map(Input::ticket) {
+            if !told.contains(&ticket) {
+                told.push(ticket);
+                self.host.answer(ticket, Err(error.clone().into()));
+            }
+        }
+    }
+
+    /// An input that breaks an invariant of the core: its caller is told, or the developer.
+    fn give_up(&self, input: &Input, error: String) {
+        match input.ticket() {
+            Some(ticket) => self.host.answer(ticket, Err(RuntimeError::Broken(error))),
+            None => self.host.warn(&self.session, format!("An input was dropped: {error}")),
+        }
+    }
+
+    fn perform(self: &Arc<Self>, effects: Vec<Effect>, told: &[Ticket]) {
+        for effect in effects {
+            match effect {
+                Effect::Answer { ticket, .. } | Effect::AnswerFromHistory { ticket, .. }
+                    if told.contains(&ticket) => {}
+                Effect::AnswerFromHistory { ticket, interaction_id } => {
+                    self.answer_from_history(ticket, interaction_id)
+                }
+                effect => self.host.perform(&self.session, effect),
+            }
+        }
+    }
+
+    /// The Interaction is not open. The store knows whether it ever was this Session's.
+    fn answer_from_history(&self, ticket: Ticket, interaction_id: String) {
+        let host = Arc::clone(&self.host);
+        let id = interaction_id.clone();
+        let reply = Box::new(move |found: Result<Option<Interaction>, StoreError>| {
+            let error = match found {
+                Ok(Some(interaction)) => Refusal::terminal(interaction).into(),
+                Ok(None) => Refusal::unknown_interaction(&interaction_id).into(),
+                Err(error) => RuntimeError::from(error),
+            };
+            host.answer(ticket, Err(error));
+            host.wake();
+        });
+        self.store.interaction(&self.key, &id, reply);
+    }
+
+    /// The public `status()`.
+    pub fn status(&self) -> String {
+        self.read(|state| view::status(&state.session).to_string())
+    }
+
+    /// The public `interactions()`: pending, oldest first.
+    pub fn pending(&self) -> String {
+        self.read(|state| {
+            let pending = state.turn.iter().flat_map(crate::core::state::Turn::pending);
+            let pending: Vec<&Interaction> = pending.map(|row| &row.interaction).collect();
+            serde_json::to_string(&pending).expect("Interactions are plain JSON")
+        })
+    }
+}
+
+/// Decides on a copy of the state, so that a panic leaves the engine as it was.
+fn decide(engine: &mut Engine, inputs: &[Input]) -> Result<Decided, String> {
+    let stamp = clock::stamp();
+    catch_unwind(AssertUnwindSafe(|| engine.decide(inputs, stamp))).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an invariant was broken").to_owned()
+    })
+}
+
+impl Inner {
+    /// Adds an input; fragments of one Part that wait together become one.
+    fn push(&mut self, input: Input) {
+        if let Input::Model { step_id, event: ModelEvent::Delta { part, text } } = &input
+            && let Some(Input::Model {
+                step_id: last_step,
+                event: ModelEvent::Delta { part: last, text: so_far },
+            }) = self.inbox.back_mut()
+            && (last_step, *last) == (&mut step_id.clone(), *part)
+        {
+            so_far.push_str(text);
+            return;
+        }
+        self.inbox.push_back(input);
+    }
+
+    /// Takes the callers' inputs out of the inbox.
+    fn take_calls(&mut self) -> Vec<Input> {
+        let inputs = std::mem::take(&mut self.inbox).into_iter();
+        let (calls, kept): (Vec<_>, Vec<_>) = inputs.partition(|input| input.ticket().is_some());
+        self.inbox = kept.into();
+        calls
+    }
+}

@@ -1,0 +1,89 @@
+//! The public JSON of what is queried.
+
+use serde_json::{Value, json};
+
+use crate::{
+    core::{change::SessionRow, message::Message},
+    storage::{PendingList, SessionList, Snapshot},
+};
+
+/// `status()`.
+pub fn status(session: &SessionRow) -> Value {
+    let mut status = json!({
+        "session_id": session.session_id,
+        "state": if session.active_turn_id.is_some() { "running" } else { "idle" },
+    });
+    if let Some(turn_id) = &session.active_turn_id {
+        status["active_turn_id"] = json!(turn_id);
+    }
+    status["security"] = json!({
+        "approval_mode": session.approval_mode,
+        "effective_approval_mode": session.effective_approval_mode,
+    });
+    status
+}
+
+pub fn snapshot(snapshot: &Snapshot) -> Value {
+    json!({
+        "session_id": snapshot.session.session_id,
+        "revision_of_session": snapshot.session.revision,
+        "messages": snapshot.messages,
+        "interactions": snapshot.pending,
+        "status": status(&snapshot.session),
+    })
+}
+
+/// A page of Messages; `next_before_sequence` is there when older ones are.
+pub fn messages(messages: &[Message]) -> Value {
+    let mut page = json!({ "items": messages });
+    if let Some(first) = messages.first().filter(|first| first.sequence > 1) {
+        page["next_before_sequence"] = json!(first.sequence);
+    }
+    page
+}
+
+pub fn sessions(list: &SessionList) -> Value {
+    let items: Vec<Value> = list
+        .items
+        .iter()
+        .map(|item| {
+            let session = &item.session;
+            let mut entry = json!({ "session_id": session.session_id });
+            if let Some(metadata) = &session.metadata {
+                entry["metadata"] = metadata.as_value().clone();
+            }
+            entry["created_at"] = json!(session.created_at);
+            entry["updated_at"] = json!(session.updated_at);
+            entry["message_count"] = json!(session.message_count);
+            entry["state"] = json!(if session.active_turn_id.is_some() { "running" } else { "idle" });
+            entry["pending"] = json!(item.pending);
+            entry
+        })
+        .collect();
+    page(items, list.next.as_ref())
+}
+
+pub fn pending(list: &PendingList) -> Value {
+    let items: Vec<Value> = list
+        .items
+        .iter()
+        .map(|item| {
+            let mut entry = json!({ "session_id": item.session_id });
+            if let (Some(entry), Ok(Value::Object(interaction))) =
+                (entry.as_object_mut(), serde_json::to_value(&item.interaction))
+            {
+                entry.extend(interaction);
+            }
+            entry
+        })
+        .collect();
+    page(items, list.next.as_ref())
+}
+
+fn page(items: Vec<Value>, next: Option<&String>) -> Value {
+    let mut page = json!({ "items": items });
+    if let Some(next) = next {
+        page["next"] = json!(next);
+    }
+    page
+}
