@@ -1,0 +1,100 @@
+import type { Part, ToolPart } from "../../types/message.js";
+import { type JsonObject, well_formed } from "../json.js";
+import { EXPLANATION } from "../schema/schema.js";
+import type { Conversion } from "./history.js";
+import { tool_output } from "./output.js";
+import type { AssistantContent, PromptMessage, ToolCallContent, ToolResultContent } from "./prompt-types.js";
+import { file_content } from "./user.js";
+
+/** The messages of one step: what the assistant said and called, and the results of its calls. */
+export function assistant_messages(parts: readonly Part[], conversion: Conversion): PromptMessage[] {
+  const wire_ids = wire_ids_of(parts);
+  const content: AssistantContent[] = [];
+  const results: ToolResultContent[] = [];
+  for (const part of parts) {
+    if (part.type !== "tool") {
+      content.push(...plain_content(part, conversion));
+      continue;
+    }
+    const id = wire_ids.get(part) ?? part.tool_call_id;
+    content.push(call_content(part, id));
+    const result = result_content(part, id, conversion);
+    // What the provider ran itself stays in its own message.
+    if (part.provider_executed) content.push(result);
+    else results.push(result);
+  }
+  // A thought that led to nothing, such as one that was stopped, is refused by providers on its own.
+  if (content.every(({ type }) => type === "reasoning")) return [];
+  const messages: PromptMessage[] = [{ role: "assistant", content }];
+  if (results.length > 0) messages.push({ role: "tool", content: results });
+  return messages;
+}
+
+function plain_content(part: Part, { specification }: Conversion): AssistantContent[] {
+  switch (part.type) {
+    case "text":
+      // Providers refuse text without a visible character.
+      return part.text.trim() === ""
+        ? []
+        : [{ type: "text", text: well_formed(part.text), ...options_of(part) }];
+    case "reasoning":
+      // Empty reasoning still carries its signature.
+      if (part.text === "" && !part.provider_metadata) return [];
+      return [{ type: "reasoning", text: well_formed(part.text), ...options_of(part) }];
+    case "file":
+      return [file_content(part, specification)];
+    default:
+      return [];
+  }
+}
+
+function call_content(part: ToolPart, id: string): ToolCallContent {
+  return {
+    type: "tool-call",
+    toolCallId: id,
+    toolName: wire_name(part.tool_name),
+    input: input_of(part),
+    ...(part.provider_executed ? { providerExecuted: true as const } : {}),
+    ...options_of(part),
+  };
+}
+
+/** Always an object: arguments that were none are told about in the call's result. */
+function input_of(part: ToolPart): JsonObject {
+  const { input, model_explanation } = part;
+  const is_object = typeof input === "object" && input !== null && !Array.isArray(input);
+  const sent = is_object ? (input as JsonObject) : {};
+  return model_explanation === undefined ? { ...sent } : { ...sent, [EXPLANATION]: model_explanation };
+}
+
+function result_content(part: ToolPart, id: string, conversion: Conversion): ToolResultContent {
+  const output = tool_output(part, conversion);
+  return { type: "tool-result", toolCallId: id, toolName: wire_name(part.tool_name), output };
+}
+
+/** A name a model invented can be anything; providers refuse what is no name. */
+function wire_name(name: string): string {
+  return name.replace(/[^A-Za-z0-9_./:-]/g, "_").slice(0, 128) || "unknown_tool";
+}
+
+function options_of(part: { provider_metadata?: unknown }): { providerOptions?: JsonObject } {
+  return part.provider_metadata ? { providerOptions: part.provider_metadata as JsonObject } : {};
+}
+
+/**
+ * The ids the provider knows its calls by: its own where it is usable, which means not empty and not repeated within
+ * this message, else one of ours in the characters every provider takes.
+ */
+function wire_ids_of(parts: readonly Part[]): Map<ToolPart, string> {
+  const calls = parts.filter((part) => part.type === "tool");
+  const own = (part: ToolPart): string => part.provider_tool_call_id ?? part.tool_call_id;
+  const counts = new Map<string, number>();
+  for (const call of calls) counts.set(own(call), (counts.get(own(call)) ?? 0) + 1);
+  const is_usable = (call: ToolPart): boolean => own(call) !== "" && counts.get(own(call)) === 1;
+  return new Map(
+    calls.map((call) => [
+      call,
+      is_usable(call) ? own(call) : call.tool_call_id.replace(/[^A-Za-z0-9_-]/g, "_"),
+    ]),
+  );
+}

@@ -1,0 +1,109 @@
+/** The prompt of one Session, converted once and kept, so that each request costs what is new. */
+import type { Message, Part } from "../../types/message.js";
+import { well_formed } from "../json.js";
+import type { Specification } from "./accept.js";
+import { assistant_messages } from "./assistant.js";
+import type { PromptMessage } from "./prompt-types.js";
+import type { CallIds } from "./translator.js";
+import { user_messages } from "./user.js";
+
+export interface PromptHistoryOptions {
+  /** Characters of one tool result that reach the model. */
+  max_tool_result_chars: number;
+}
+
+/** What a conversion needs to know besides the Parts. */
+export interface Conversion {
+  specification: Specification;
+  max_tool_result_chars: number;
+}
+
+/** The Parts of one Message that are converted together: of an assistant Message, those of one step. */
+interface Group {
+  role: Message["role"];
+  parts: Map<string, Part>;
+  /** Kept until Parts are added, or another specification is asked for. */
+  converted?: { specification: Specification; messages: readonly PromptMessage[] };
+}
+
+/**
+ * Keeps what the Session's Messages are in a prompt. One per open Session.
+ *
+ * Assistant Parts are grouped by step: each step becomes one assistant message and, where it called tools, one
+ * tool message with exactly one result per call, directly after it.
+ */
+export class PromptHistory implements CallIds {
+  readonly #max_tool_result_chars: number;
+  readonly #groups = new Map<string, Group>();
+  readonly #used_ids = new Set<string>();
+
+  constructor(options: PromptHistoryOptions) {
+    this.#max_tool_result_chars = options.max_tool_result_chars;
+  }
+
+  /** Adds Messages in order, or Parts that are new in Messages that were added before. */
+  append(messages: readonly Message[]): void {
+    for (const message of messages) {
+      for (const part of message.parts) {
+        this.#group_of(message, part).parts.set(part.part_id, part);
+        if (part.type === "tool") this.#note_ids(part.tool_call_id, part.provider_tool_call_id);
+      }
+    }
+  }
+
+  /** Forgets everything, to be built again. */
+  reset(): void {
+    this.#groups.clear();
+    this.#used_ids.clear();
+  }
+
+  /** A fresh array of frozen messages; the system message first, where there is an instruction. */
+  prompt(instruction: string | undefined, specification: Specification): PromptMessage[] {
+    const prompt: PromptMessage[] = [];
+    if (instruction) prompt.push(Object.freeze({ role: "system", content: well_formed(instruction) }));
+    for (const group of this.#groups.values()) {
+      for (const message of this.#converted(group, specification)) prompt.push(message);
+    }
+    return prompt;
+  }
+
+  claim(id: string): boolean {
+    if (id === "" || this.#used_ids.has(id)) return false;
+    this.#used_ids.add(id);
+    return true;
+  }
+
+  #note_ids(...ids: (string | undefined)[]): void {
+    for (const id of ids) if (id) this.#used_ids.add(id);
+  }
+
+  #group_of(message: Message, part: Part): Group {
+    const key = `${message.message_id} ${message.role === "assistant" ? (part.step_id ?? "") : ""}`;
+    let group = this.#groups.get(key);
+    if (!group) {
+      group = { role: message.role, parts: new Map() };
+      this.#groups.set(key, group);
+    }
+    group.converted = undefined;
+    return group;
+  }
+
+  #converted(group: Group, specification: Specification): readonly PromptMessage[] {
+    if (group.converted?.specification === specification) return group.converted.messages;
+    const parts = [...group.parts.values()].sort((one, other) => one.sequence - other.sequence);
+    const conversion = { specification, max_tool_result_chars: this.#max_tool_result_chars };
+    const convert = group.role === "user" ? user_messages : assistant_messages;
+    const messages = convert(parts, conversion);
+    for (const message of messages) deep_freeze(message);
+    group.converted = { specification, messages };
+    return messages;
+  }
+}
+
+/** Freezes what is ours; a URL belongs to the platform and stays as it is. */
+function deep_freeze(value: unknown): void {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return;
+  if (Object.prototype.toString.call(value) === "[object URL]") return;
+  Object.freeze(value);
+  for (const member of Object.values(value)) deep_freeze(member);
+}

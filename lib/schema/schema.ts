@@ -1,0 +1,76 @@
+/** A tool's `input_schema` in the two forms it is needed in: for the model to see, and to judge arguments by. */
+import type { Issue } from "../errors.js";
+import { SessionError } from "../errors.js";
+import { JsonError, type JsonObject, normalise } from "../json.js";
+import { json_schema_of } from "./describe.js";
+import { validator_of } from "./standard.js";
+
+/** What a schema says about arguments. */
+export type Verdict = { ok: true; value: unknown } | { ok: false; issues: Issue[] };
+
+/** Judges arguments; the value it gives back is what `execute` receives. It may throw what the schema throws. */
+export type Validator = (input: unknown) => Promise<Verdict>;
+
+export interface InputSchema {
+  /** What the model is shown: always a JSON Schema of type `object`. */
+  shown: JsonObject;
+  /** Set for a JSON Schema, by which the core validates. */
+  json_schema?: JsonObject;
+  /** Set for a Standard Schema, whose own parse decides. */
+  validate?: Validator;
+}
+
+/** The property a tool with `explain: true` shows in addition. The core takes it out before validation. */
+export const EXPLANATION = "model_explanation";
+
+/**
+ * @param owner how messages name the schema, such as `tool "weather"`
+ * @throws SessionError `INVALID_INPUT` for a schema that cannot be shown to a model
+ */
+export function input_schema(schema: unknown, owner: string, explain = false): InputSchema {
+  const place = `${owner}: input_schema`;
+  const validate = validator_of(schema);
+  const described = as_object(json_schema_of(schema, place), place);
+  const object_schema = of_type_object(described, place);
+  const shown = explain ? with_explanation(object_schema, place) : object_schema;
+  return validate ? { shown, validate } : { shown, json_schema: described };
+}
+
+function as_object(schema: unknown, place: string): JsonObject {
+  try {
+    return normalise(schema, place).value as JsonObject;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new SessionError("INVALID_INPUT", `${error.message}.`, { cause: error });
+  }
+}
+
+/** Arguments are always an object, and providers want the schema to say so at its top. */
+function of_type_object(schema: JsonObject, place: string): JsonObject {
+  const { type } = schema;
+  if (type === "object") return schema;
+  if (type === undefined) return { type: "object", ...schema };
+  if (Array.isArray(type) && type.includes("object")) return { ...schema, type: "object" };
+  throw new SessionError(
+    "INVALID_INPUT",
+    `${place} is of type ${JSON.stringify(type)}, but a model's arguments are always an object. ` +
+      "Put the value into a property of an object schema.",
+  );
+}
+
+function with_explanation(schema: JsonObject, place: string): JsonObject {
+  const properties = (schema.properties ?? {}) as JsonObject;
+  if (Object.hasOwn(properties, EXPLANATION)) {
+    throw new SessionError(
+      "INVALID_INPUT",
+      `${place}.${EXPLANATION} is taken: with explain: true this property is added to what the model sees. ` +
+        "Give the property another name, or leave explain out.",
+    );
+  }
+  const explanation = {
+    type: "string",
+    description:
+      "For the person who may be asked to approve this call: one sentence on what it does and why.",
+  };
+  return { ...schema, properties: { ...properties, [EXPLANATION]: explanation } };
+}

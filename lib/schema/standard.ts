@@ -1,0 +1,62 @@
+/** Standard Schema v1 and the AI SDK's own schema objects, recognised by what they offer. */
+import { type Issue, message_of } from "../errors.js";
+import type { Validator, Verdict } from "./schema.js";
+
+type Fields = { readonly [key: PropertyKey]: unknown };
+
+/** The members of an object or a function (arktype's schemas are functions); nothing for anything else. */
+export function fields_of(value: unknown): Fields {
+  return (typeof value === "object" && value !== null) || typeof value === "function"
+    ? (value as Fields)
+    : {};
+}
+
+/** The `~standard` member of a Standard Schema v1. */
+export function standard_of(schema: unknown): Fields | undefined {
+  const standard = fields_of(fields_of(schema)["~standard"]);
+  return typeof standard.validate === "function" ? standard : undefined;
+}
+
+/** How the AI SDK marks what its `jsonSchema()` and `zodSchema()` return. */
+const AI_SDK_SCHEMA = Symbol.for("vercel.ai.schema");
+
+export function is_ai_sdk_schema(schema: unknown): boolean {
+  return fields_of(schema)[AI_SDK_SCHEMA] === true;
+}
+
+/** The schema's own parse, or nothing for a plain JSON Schema. */
+export function validator_of(schema: unknown): Validator | undefined {
+  const standard = standard_of(schema);
+  if (standard) return async (input) => standard_verdict(await call(standard, "validate", input));
+  if (is_ai_sdk_schema(schema) && typeof fields_of(schema).validate === "function") {
+    return async (input) => ai_sdk_verdict(await call(fields_of(schema), "validate", input));
+  }
+  return undefined;
+}
+
+function call(owner: Fields, method: string, input: unknown): unknown {
+  return (owner as { [key: string]: (value: unknown) => unknown })[method]?.(input);
+}
+
+function standard_verdict(result: unknown): Verdict {
+  const { issues, value } = fields_of(result);
+  if (issues === undefined || issues === null) return { ok: true, value };
+  const list = Array.isArray(issues) ? issues : [];
+  return { ok: false, issues: list.map(issue_of) };
+}
+
+/** An issue's path holds keys, or objects that carry a key. */
+function issue_of(issue: unknown): Issue {
+  const { message, path } = fields_of(issue);
+  const keys = Array.isArray(path) ? path.map((segment) => fields_of(segment).key ?? segment) : [];
+  return {
+    path: keys.map((key) => (typeof key === "number" ? key : String(key))),
+    message: typeof message === "string" && message !== "" ? message : "is not valid",
+  };
+}
+
+function ai_sdk_verdict(result: unknown): Verdict {
+  const { success, value, error } = fields_of(result);
+  if (success === true) return { ok: true, value };
+  return { ok: false, issues: [{ path: [], message: message_of(error) }] };
+}

@@ -1,0 +1,2 @@
+/** `@downcity/agent/tools`: tools to register. */
+export { type AskQuestionsResult, AskQuestionsTool } from "./ask-questions.js";

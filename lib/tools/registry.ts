@@ -1,0 +1,188 @@
+/** The Agent's tools: how the core and the model are told about them, and how their code is run. */
+import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
+import { type Issue, message_of, SessionError } from "../errors.js";
+import { JsonError, normalise, path_segment } from "../json.js";
+import type { Verdict } from "../schema/schema.js";
+import { type CompiledTool, compile_tool, type ModelTool, type ToolSettings } from "./compile.js";
+
+export type { ModelTool, ToolSettings } from "./compile.js";
+
+/** A call as the core hands it over. */
+export interface ToolCall {
+  /** The native handle of the Session: call ids are unique only within one. */
+  session: number;
+  tool_call_id: string;
+  tool_name: string;
+  /** A copy of its own, which the tool may change. */
+  input: unknown;
+}
+
+/** JSON text of an input to the core, ready to hand over. */
+export type InputJson = string;
+
+/** How many parsed inputs wait for their `enter`; older ones are parsed again when it comes. */
+const MAX_KEPT = 1024;
+/** How many issues the model is told. */
+const MAX_ISSUES = 20;
+
+export class ToolRegistry {
+  /** For the settings of the native Agent. */
+  readonly settings: readonly ToolSettings[];
+  /** For the model's request; frozen. */
+  readonly model_tools: readonly ModelTool[];
+  // A Map: a model may name `__proto__` or `constructor`, and an object would have it.
+  readonly #tools = new Map<string, CompiledTool>();
+  readonly #parsed = new Map<string, { value: unknown }>();
+
+  /** @throws SessionError `INVALID_INPUT` naming the tool */
+  constructor(tools: unknown) {
+    for (const [name, tool] of entries_of(tools)) this.#tools.set(name, compile_tool(name, tool));
+    const compiled = [...this.#tools.values()];
+    this.settings = compiled.map((tool) => tool.settings);
+    this.model_tools = Object.freeze(compiled.map((tool) => deep_frozen(tool.model_tool)));
+  }
+
+  /** Validates by the tool's own schema and asks its gate. Never rejects; resolves to a `tool_prepared` input. */
+  async prepare(call: ToolCall, info: ToolCallInfo): Promise<InputJson> {
+    try {
+      const tool = this.#tools.get(call.tool_name);
+      if (!tool) return prepared(call, { error: no_such_tool(call.tool_name) });
+      const verdict = await judge(tool, call.input);
+      if (!verdict.ok) return prepared(call, { invalid: problems_for_model(call.tool_name, verdict.issues) });
+      const ask = await asks(tool, verdict.value, info);
+      // Kept after the gate was asked: a call that fails there is never entered.
+      if (tool.validate) this.#keep(key_of(call), verdict.value);
+      return prepared_valid(call, verdict.value, ask);
+    } catch (thrown) {
+      return prepared(call, { error: message_of(thrown) });
+    }
+  }
+
+  /** Runs `execute`. Never rejects; resolves to a `tool_settled` input once the tool has ended. */
+  async enter(call: ToolCall, context: ToolContext): Promise<InputJson> {
+    try {
+      const tool = this.#tools.get(call.tool_name);
+      if (!tool) return settled_error(call, no_such_tool(call.tool_name));
+      const verdict = await this.#input_of(tool, call);
+      if (!verdict.ok) return settled_error(call, problems_for_model(call.tool_name, verdict.issues));
+      const result = await tool.execute(verdict.value, context);
+      return settled_ok(call, result);
+    } catch (thrown) {
+      return settled_error(call, message_of(thrown));
+    }
+  }
+
+  /** Drops what was kept of one call, or of all calls of a Session. */
+  forget(session: number, tool_call_id?: string): void {
+    if (tool_call_id !== undefined) {
+      this.#parsed.delete(key_of({ session, tool_call_id }));
+      return;
+    }
+    const prefix = key_of({ session, tool_call_id: "" });
+    for (const key of this.#parsed.keys()) if (key.startsWith(prefix)) this.#parsed.delete(key);
+  }
+
+  /** What `prepare` has parsed; after a restart there is nothing, and it is parsed again. */
+  async #input_of(tool: CompiledTool, call: ToolCall): Promise<Verdict> {
+    const key = key_of(call);
+    const kept = this.#parsed.get(key);
+    this.#parsed.delete(key);
+    return kept ? { ok: true, value: kept.value } : judge(tool, call.input);
+  }
+
+  #keep(key: string, value: unknown): void {
+    this.#parsed.set(key, { value });
+    if (this.#parsed.size <= MAX_KEPT) return;
+    for (const oldest of this.#parsed.keys()) {
+      this.#parsed.delete(oldest);
+      return;
+    }
+  }
+}
+
+function entries_of(tools: unknown): [string, unknown][] {
+  if (tools === undefined) return [];
+  if (typeof tools !== "object" || tools === null || Array.isArray(tools)) {
+    throw new SessionError(
+      "INVALID_INPUT",
+      "tools has to be an object that names each tool: { my_tool: … }.",
+    );
+  }
+  return Object.entries(tools);
+}
+
+async function judge(tool: CompiledTool, input: unknown): Promise<Verdict> {
+  return tool.validate ? tool.validate(input) : { ok: true, value: input };
+}
+
+async function asks(tool: CompiledTool, input: unknown, info: ToolCallInfo): Promise<boolean> {
+  for (const rule of tool.rules) {
+    if (rule === undefined || (await rule(input, info)) !== false) return true;
+  }
+  return false;
+}
+
+type Prepared = { invalid: string } | { error: string };
+
+function prepared(call: ToolCall, outcome: Prepared): InputJson {
+  return JSON.stringify({ input: "tool_prepared", tool_call_id: call.tool_call_id, ...outcome });
+}
+
+/** Put together as text, as the value is already there as JSON and may be large. */
+function prepared_valid(call: ToolCall, value: unknown, ask: boolean): InputJson {
+  const id = JSON.stringify(call.tool_call_id);
+  return `{"input":"tool_prepared","tool_call_id":${id},"valid":{"input":${shown_input(call, value)},"ask":${ask}}}`;
+}
+
+/** What a person is shown: the parsed value, or what the model sent where a transform left JSON. */
+function shown_input(call: ToolCall, value: unknown): string {
+  try {
+    return normalise(value, "input").text;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    return normalise(call.input, "input").text;
+  }
+}
+
+function settled_ok(call: ToolCall, result: unknown): InputJson {
+  try {
+    const { text } = normalise(result, "result");
+    return `{"input":"tool_settled","tool_call_id":${JSON.stringify(call.tool_call_id)},"ok":${text}}`;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const message = `The tool ${JSON.stringify(call.tool_name)} was executed, but its result cannot be kept: ${error.message}.`;
+    return settled_error(call, message);
+  }
+}
+
+function settled_error(call: ToolCall, error: string): InputJson {
+  return JSON.stringify({ input: "tool_settled", tool_call_id: call.tool_call_id, error });
+}
+
+function no_such_tool(name: string): string {
+  return `There is no tool ${JSON.stringify(name)}.`;
+}
+
+/** Tells the model what to mend. */
+function problems_for_model(name: string, issues: Issue[]): string {
+  const lines = issues.slice(0, MAX_ISSUES).map(({ path, message }) => {
+    const place = path.map(path_segment).join("").replace(/^\./, "");
+    return place === "" ? `- ${message}` : `- ${place}: ${message}`;
+  });
+  if (issues.length > MAX_ISSUES) lines.push(`- and ${issues.length - MAX_ISSUES} more`);
+  return message_of(
+    `The arguments of ${JSON.stringify(name)} do not fit its schema. Correct them and call it again:\n${lines.join("\n")}`,
+  );
+}
+
+function key_of({ session, tool_call_id }: { session: number; tool_call_id: string }): string {
+  return `${session} ${tool_call_id}`;
+}
+
+function deep_frozen<Value>(value: Value): Value {
+  if (typeof value === "object" && value !== null) {
+    for (const member of Object.values(value)) deep_frozen(member);
+    Object.freeze(value);
+  }
+  return value;
+}
