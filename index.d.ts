@@ -97,7 +97,6 @@ export interface Issue {
 }
 
 export declare class SessionError extends Error {
-  readonly name: "SessionError";
   readonly code: SessionErrorCode;
   /** Everything that is wrong with a refused value. */
   readonly issues?: Issue[];

@@ -1,0 +1,117 @@
+/** Checks of what callers pass, in words that say what to pass. */
+import type { ApprovalMode, SecurityOptions } from "../index.js";
+import { SessionError } from "./errors.js";
+import { JsonError, type JsonValue, normalise } from "./json.js";
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+
+export function invalid(message: string): SessionError {
+  return new SessionError("INVALID_INPUT", message);
+}
+
+/** An object without keys that mean nothing: a misspelt option never goes unnoticed. */
+export function accept_options(
+  value: unknown,
+  method: string,
+  keys: readonly string[],
+): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalid(`${method} takes an object: { ${keys.join(", ")} }.`);
+  }
+  const unknown = Object.keys(value).find((key) => !keys.includes(key));
+  if (unknown !== undefined) {
+    throw invalid(`${method} knows no option \`${unknown}\`; it takes { ${keys.join(", ")} }.`);
+  }
+  return value as Record<string, unknown>;
+}
+
+/** The same where the object may be left out. */
+export function accept_optional(
+  value: unknown,
+  method: string,
+  keys: readonly string[],
+): Record<string, unknown> {
+  return value === undefined ? {} : accept_options(value, method, keys);
+}
+
+export function accept_id(value: unknown, what: string): string {
+  if (typeof value === "string" && ID.test(value)) return value;
+  throw invalid(
+    `${what} has to be a string of 1 to 128 letters, digits and \`._:-\` that begins with a letter or digit.`,
+  );
+}
+
+export function accept_listener(value: unknown, method: string): void {
+  if (typeof value !== "function") throw invalid(`${method} takes a function that receives each Mutation.`);
+}
+
+export function accept_signal(value: unknown): AbortSignal | undefined {
+  if (value === undefined) return undefined;
+  const signal = value as Partial<AbortSignal> | null;
+  if (typeof signal === "object" && signal !== null && typeof signal.addEventListener === "function") {
+    return signal as AbortSignal;
+  }
+  throw invalid("`signal` has to be an AbortSignal.");
+}
+
+/** A whole number of at least `least`, or nothing. */
+export function accept_count(value: unknown, name: string, least = 1): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
+  throw invalid(`\`${name}\` has to be a whole number of at least ${least}.`);
+}
+
+/** A string, or nothing. */
+export function accept_text(value: unknown, name: string): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  throw invalid(`\`${name}\` has to be a string.`);
+}
+
+/** A number of seconds above zero, or nothing. */
+export function accept_seconds(value: unknown, name: string): number | undefined {
+  if (value === undefined || (typeof value === "number" && Number.isFinite(value) && value > 0)) return value;
+  throw invalid(`\`${name}\` has to be a number of seconds above 0.`);
+}
+
+/** An object of the caller's own, or nothing. */
+export function accept_metadata(value: unknown): JsonValue | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw invalid("`metadata` has to be an object.");
+  }
+  return accept_json(value, "metadata");
+}
+
+/** The value as JSON: from here on a detached copy. */
+export function accept_json(value: unknown, what: string): JsonValue {
+  try {
+    return normalise(value, what).value;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw new SessionError("INVALID_INPUT", `${error.message}.`, { cause: error });
+  }
+}
+
+const APPROVAL_MODES = ["ask", "always-allow"];
+
+/** `security` as `create` takes it. */
+export function accept_security(value: unknown): SecurityOptions | undefined {
+  if (value === undefined) return undefined;
+  const { approval_mode } = accept_options(value, "security", ["approval_mode"]);
+  if (approval_mode === undefined) return undefined;
+  if (!APPROVAL_MODES.includes(approval_mode as string)) {
+    throw invalid('`security.approval_mode` has to be "ask" or "always-allow".');
+  }
+  return { approval_mode: approval_mode as ApprovalMode };
+}
+
+/** A response as JSON. What JSON cannot hold is no answer to anything. */
+export function accept_response(value: unknown): JsonValue {
+  try {
+    return normalise(value, "response").value;
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const issues = [{ path: [], message: error.message }];
+    throw new SessionError("INVALID_RESPONSE", `${error.message}.`, { issues, cause: error });
+  }
+}

@@ -1,0 +1,91 @@
+import type { Page, Session as PublicSession, SecurityOptions, SessionItem, Storage } from "../index.js";
+import type { AgentSetup } from "./agent-setup.js";
+import { Bridge } from "./bridge.js";
+import type { KeepAlive } from "./keep-alive.js";
+import { Session } from "./session.js";
+import { SessionPort } from "./session-port.js";
+import { SessionWorker } from "./session-worker.js";
+import { native_store } from "./storage.js";
+import type { Workspace } from "./workspace.js";
+
+interface Opened {
+  session: number;
+  session_id: string;
+  resumed_turn_id?: string;
+}
+
+export interface CreateFields {
+  session_id?: string;
+  metadata?: unknown;
+  security?: SecurityOptions;
+}
+
+export interface PageRequest {
+  limit?: number;
+  after?: string;
+}
+
+/** An Agent's Sessions in one store. */
+export class AgentStore {
+  readonly #setup: AgentSetup;
+  readonly #keep_alive: KeepAlive;
+  readonly #bridge: Bridge;
+  readonly #open = new Map<number, Session>();
+  /** Sessions on their way out: whoever opens one meanwhile waits until it has gone. */
+  readonly #leaving = new Map<string, Promise<unknown>>();
+
+  constructor(setup: AgentSetup, storage: Storage, keep_alive: KeepAlive) {
+    this.#setup = setup;
+    this.#keep_alive = keep_alive;
+    this.#bridge = new Bridge(native_store(storage), setup.settings_json, keep_alive);
+  }
+
+  create(fields: CreateFields, workspace: Workspace | undefined): Promise<PublicSession> {
+    return this.#bridge.call({ op: "create", ...fields }, (opened: Opened) => this.#admit(opened, workspace));
+  }
+
+  async get(session_id: string, workspace?: Workspace): Promise<PublicSession> {
+    await this.#leaving.get(session_id);
+    return this.#bridge.call({ op: "open", session_id }, (opened: Opened) => this.#admit(opened, workspace));
+  }
+
+  list(archived: boolean, page: PageRequest): Promise<Page<SessionItem>> {
+    return this.#bridge.call({ op: "list", archived, ...page });
+  }
+
+  async change(op: "archive" | "remove", session_id: string): Promise<void> {
+    await this.#leaving.get(session_id);
+    await this.#bridge.call({ op, session_id });
+  }
+
+  /** Every Session that is open. */
+  opened(): Session[] {
+    return [...this.#open.values()];
+  }
+
+  /** Opening an open Session gives its handle again, and so the same object. */
+  #admit(opened: Opened, workspace: Workspace | undefined): Session {
+    const known = this.#open.get(opened.session);
+    if (known !== undefined) return known;
+    const worker_for = (port: SessionPort) => new SessionWorker(port, this.#setup, workspace ?? null);
+    const { session: handle, session_id } = opened;
+    const port = new SessionPort(this.#bridge, handle, session_id, this.#keep_alive, worker_for);
+    const session = new Session(port, this.#setup.models, {
+      leaving: (gone) => this.#leave(session_id, gone),
+      closed: () => this.#open.delete(handle),
+    });
+    this.#bridge.attach(handle, port);
+    this.#open.set(handle, session);
+    if (opened.resumed_turn_id !== undefined) port.turns.resumed(opened.resumed_turn_id);
+    return session;
+  }
+
+  #leave(session_id: string, gone: Promise<unknown>): void {
+    const settled = gone
+      .catch(() => {})
+      .then(() => {
+        if (this.#leaving.get(session_id) === settled) this.#leaving.delete(session_id);
+      });
+    this.#leaving.set(session_id, settled);
+  }
+}

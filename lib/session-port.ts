@@ -1,0 +1,90 @@
+import type { ApprovalDecision, Interaction, Mutation, TurnResult } from "../index.js";
+import type { Bridge, NativeEvent, SessionEvents } from "./bridge.js";
+import { InteractionDesk } from "./interactions.js";
+import type { KeepAlive } from "./keep-alive.js";
+import { Subscribers } from "./subscribers.js";
+import { TurnBook } from "./turn-book.js";
+
+/** Does the work a Session asks of JavaScript: asks the model, runs the tools. */
+export interface Worker {
+  on_event(event: NativeEvent): void;
+  /** Nothing that is still going on matters any more. */
+  abandon(): void;
+}
+
+export type WorkerFor = (port: SessionPort) => Worker;
+
+/** What the native side sees of an open Session: takes its events to whoever they are for. */
+export class SessionPort implements SessionEvents {
+  readonly session_id: string;
+  readonly handle: number;
+  readonly bridge: Bridge;
+  readonly desk: InteractionDesk;
+  readonly turns: TurnBook;
+  readonly subscribers: Subscribers;
+  readonly #worker: Worker;
+
+  constructor(
+    bridge: Bridge,
+    handle: number,
+    session_id: string,
+    keep_alive: KeepAlive,
+    worker_for: WorkerFor,
+  ) {
+    this.bridge = bridge;
+    this.handle = handle;
+    this.session_id = session_id;
+    this.desk = new InteractionDesk(bridge, handle);
+    this.turns = new TurnBook(keep_alive);
+    this.subscribers = new Subscribers(session_id, (on) => bridge.observe(handle, on));
+    this.#worker = worker_for(this);
+  }
+
+  /** Something that happened, as JSON text. */
+  tell(input_json: string): void {
+    this.bridge.tell(this.handle, input_json);
+  }
+
+  ask<Ok, Result = Ok>(input: object, on_ok?: (ok: Ok) => Result): Promise<Result> {
+    return this.bridge.ask(this.handle, input, on_ok);
+  }
+
+  on_event(event: NativeEvent): void {
+    switch (event.e) {
+      case "mutation":
+        return this.subscribers.publish(event.mutation as Mutation);
+      case "interaction_ended":
+        return this.desk.ended(
+          event.interaction as Interaction,
+          event.decision as ApprovalDecision | undefined,
+        );
+      case "prompt_turn":
+        return this.turns.absorbed(event.prompt_id as string, event.turn_id as string);
+      case "prompt_dropped":
+        return this.turns.dropped(event.prompt_id as string, event.result as TurnResult);
+      case "turn_ended":
+        this.subscribers.flush();
+        return this.turns.ended(event.result as TurnResult);
+      default:
+        return this.#worker.on_event(event);
+    }
+  }
+
+  /** The handle was closed; everything it had to tell has been told. */
+  closed(): void {
+    this.desk.close();
+    this.#let_go();
+  }
+
+  /** The handle is given up while things go on: waits in tools never settle. */
+  detached(): void {
+    this.#let_go();
+  }
+
+  #let_go(): void {
+    this.#worker.abandon();
+    this.subscribers.end();
+    this.turns.detach();
+    this.bridge.release(this.handle);
+  }
+}

@@ -1,0 +1,120 @@
+import type { Message, MessagesPage } from "../index.js";
+import type { AgentSetup } from "./agent-setup.js";
+import type { NativeEvent } from "./bridge.js";
+import { message_of } from "./errors.js";
+import { ModelDriver } from "./model/driver.js";
+import type { ModelSink } from "./model/events.js";
+import { PromptHistory } from "./model/history.js";
+import type { SessionPort, Worker } from "./session-port.js";
+import { ToolRunner } from "./tool-runner.js";
+import type { Workspace } from "./workspace.js";
+
+/** Messages of one page when the prompt is built again from what is stored. */
+const PAGE = 1000;
+
+interface ModelEvent extends NativeEvent {
+  step_id: string;
+  delay_ms: number;
+  model_key?: number;
+  /** How many updates of the prompt were sent before. */
+  base: number;
+  /** More is stored than `messages` holds. */
+  history: boolean;
+  messages: Message[];
+}
+
+/** Does what one Session asks of JavaScript: asks its model, runs its tools. */
+export class SessionWorker implements Worker {
+  readonly #port: SessionPort;
+  readonly #setup: AgentSetup;
+  readonly #tools: ToolRunner;
+  readonly #driver = new ModelDriver();
+  readonly #history: PromptHistory;
+  /** Updates of the prompt that were taken so far. */
+  #updates = 0;
+  readonly #requests = new Map<string, AbortController>();
+
+  constructor(port: SessionPort, setup: AgentSetup, workspace: Workspace | null) {
+    this.#port = port;
+    this.#setup = setup;
+    this.#tools = new ToolRunner(port, setup.registry, workspace);
+    this.#history = new PromptHistory({ max_tool_result_chars: setup.max_tool_result_chars });
+  }
+
+  on_event(event: NativeEvent): void {
+    switch (event.e) {
+      case "model":
+        return void this.#ask_model(event as ModelEvent);
+      case "model_abort":
+        return this.#requests.get(event.step_id as string)?.abort();
+      case "tool_prepare":
+        return this.#tools.prepare(event);
+      case "tool_enter":
+        return this.#tools.enter(event);
+      case "tool_abort":
+        return this.#tools.abort(event.tool_call_id as string);
+      default:
+        throw new Error(`The native side sent an event that is not known here: ${event.e}`);
+    }
+  }
+
+  abandon(): void {
+    for (const request of this.#requests.values()) request.abort();
+    this.#requests.clear();
+    this.#tools.abandon();
+  }
+
+  /** Never rejects: whatever goes wrong is the model's failure. */
+  async #ask_model(event: ModelEvent): Promise<void> {
+    const { step_id, delay_ms } = event;
+    const controller = new AbortController();
+    this.#requests.set(step_id, controller);
+    const sink = this.#sink(step_id);
+    try {
+      await this.#update_history(event);
+      const model = this.#setup.models.find(event.model_key);
+      const { instruction, registry } = this.#setup;
+      const prompt = model === undefined ? [] : this.#history.prompt(instruction, model.specification);
+      const tools = registry.model_tools;
+      const { signal } = controller;
+      await this.#driver.run({ model, prompt, tools, delay_ms, signal, ids: this.#history }, sink);
+    } catch (error) {
+      sink.event({ type: "failed", code: "MODEL_FAILED", message: message_of(error), retryable: false });
+    } finally {
+      if (this.#requests.get(step_id) === controller) this.#requests.delete(step_id);
+    }
+  }
+
+  #sink(step_id: string): ModelSink {
+    const { bridge, handle } = this.#port;
+    return {
+      event: (event) => this.#port.tell(JSON.stringify({ input: "model", step_id, event })),
+      delta: (ref, text) => bridge.delta(handle, step_id, ref, text),
+    };
+  }
+
+  /** Takes what is new; where something was missed, builds it all again. */
+  async #update_history(event: ModelEvent): Promise<void> {
+    const missed = event.base !== this.#updates || event.history;
+    this.#updates = event.base + 1;
+    if (!missed) {
+      this.#history.append(event.messages);
+      return;
+    }
+    const messages = await this.#stored_messages();
+    this.#history.reset();
+    this.#history.append(messages);
+  }
+
+  async #stored_messages(): Promise<Message[]> {
+    const pages: Message[][] = [];
+    let before_sequence: number | undefined;
+    do {
+      const request = { op: "messages", session: this.#port.handle, limit: PAGE, before_sequence };
+      const page: MessagesPage = await this.#port.bridge.call(request);
+      pages.unshift(page.items);
+      before_sequence = page.next_before_sequence;
+    } while (before_sequence !== undefined);
+    return pages.flat();
+  }
+}

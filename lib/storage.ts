@@ -1,0 +1,62 @@
+import { join, resolve } from "node:path";
+import type { SqliteOptions, Storage } from "../index.js";
+import { accept_optional, invalid } from "./accept.js";
+import { type NativeStore, native_binding } from "./native.js";
+import type { Workspace } from "./workspace.js";
+
+/** A store that is opened natively when it is first used. */
+class StorageHandle {
+  readonly #open: () => NativeStore;
+  #native: NativeStore | undefined;
+
+  constructor(open: () => NativeStore) {
+    this.#open = open;
+  }
+
+  static native(handle: StorageHandle): NativeStore {
+    handle.#native ??= handle.#open();
+    return handle.#native;
+  }
+
+  static is(value: unknown): value is StorageHandle {
+    return typeof value === "object" && value !== null && #native in value;
+  }
+}
+
+/** The brand of the public type exists for the compiler alone. */
+function publish(handle: StorageHandle): Storage {
+  return handle as unknown as Storage;
+}
+
+export function memory(): Storage {
+  return publish(new StorageHandle(() => native_binding().NativeStore.memory()));
+}
+
+export function sqlite(path: string, options?: SqliteOptions): Storage {
+  if (typeof path !== "string" || path === "") {
+    throw invalid("sqlite() takes the path of a database file: sqlite(path, { synchronous? }).");
+  }
+  const { synchronous = "full" } = accept_optional(options, "sqlite(path, options)", ["synchronous"]);
+  if (synchronous !== "full" && synchronous !== "normal") {
+    throw invalid('`synchronous` has to be "full" or "normal".');
+  }
+  const file = resolve(path);
+  const options_json = JSON.stringify({ synchronous });
+  return publish(new StorageHandle(() => native_binding().NativeStore.sqlite(file, options_json)));
+}
+
+/** The store of an Agent whose options name none. */
+export function default_storage(agent_id: string, workspace: Workspace | undefined): Storage {
+  if (workspace === undefined) return memory();
+  return sqlite(join(workspace.path, ".downcity", "agents", agent_id, "sessions.db"));
+}
+
+export function accept_storage(value: unknown): Storage | undefined {
+  if (value === undefined) return undefined;
+  if (StorageHandle.is(value)) return publish(value);
+  throw invalid("`storage` has to be made by memory() or sqlite(path).");
+}
+
+export function native_store(storage: Storage): NativeStore {
+  return StorageHandle.native(storage as unknown as StorageHandle);
+}

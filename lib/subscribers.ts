@@ -1,0 +1,191 @@
+import type { Mutation, MutationListener, Unsubscribe } from "../index.js";
+import { MutationQueue } from "./mutation-queue.js";
+
+interface Subscriber {
+  active: boolean;
+  deliver(mutation: Mutation): void;
+  /** The Session's handle has ended: nothing more will come. */
+  end?(): void;
+  /** Delivers what was held back for the reader of a snapshot. */
+  flush?(): void;
+}
+
+/** Tells what a listener threw, and whose listener it was, without touching anybody else. */
+export function warn_of_listener(session_id: string, reason: unknown): void {
+  const words = reason instanceof Error ? reason.message : describe(reason);
+  const warning = new Error(`A subscriber of Session ${session_id} threw: ${words}`, { cause: reason });
+  warning.name = "SessionSubscriberWarning";
+  process.emitWarning(warning);
+}
+
+function describe(reason: unknown): string {
+  try {
+    return typeof reason === "object" ? JSON.stringify(reason) : String(reason);
+  } catch {
+    return "something that cannot be shown";
+  }
+}
+
+/** Everyone who wants a Session's Mutations. Each gets a copy of its own, in order, isolated from the others. */
+export class Subscribers {
+  readonly #session_id: string;
+  readonly #observe: (on: boolean) => void;
+  readonly #all = new Set<Subscriber>();
+
+  constructor(session_id: string, observe: (on: boolean) => void) {
+    this.#session_id = session_id;
+    this.#observe = observe;
+  }
+
+  /** `mutation` was parsed for this call alone: the first receiver gets it, the others copies. */
+  publish(mutation: Mutation): void {
+    const receivers = [...this.#all];
+    const text = receivers.length > 1 ? JSON.stringify(mutation) : "";
+    receivers.forEach((receiver, index) => {
+      if (receiver.active) receiver.deliver(index === 0 ? mutation : (JSON.parse(text) as Mutation));
+    });
+  }
+
+  /** Before a Turn's end is told: nobody may have something held back. */
+  flush(): void {
+    for (const subscriber of [...this.#all]) subscriber.flush?.();
+  }
+
+  end(): void {
+    for (const subscriber of [...this.#all]) {
+      subscriber.end?.();
+      this.#remove(subscriber);
+    }
+  }
+
+  subscribe(listener: MutationListener): Unsubscribe {
+    const subscriber: Subscriber = { active: true, deliver: (mutation) => this.#call(listener, mutation) };
+    this.#add(subscriber);
+    return () => this.#remove(subscriber);
+  }
+
+  /** Holds Mutations back until the snapshot is known, then delivers those it does not contain. */
+  watch(listener: MutationListener): SnapshotReader {
+    const held: Mutation[] = [];
+    let after: number | undefined;
+    let live = false;
+    const pass = (mutation: Mutation) => {
+      if (subscriber.active && mutation.revision_of_session > (after ?? 0)) this.#call(listener, mutation);
+    };
+    const subscriber: Subscriber = {
+      active: true,
+      deliver: (mutation) => (live ? pass(mutation) : void held.push(mutation)),
+      flush: () => {
+        if (after === undefined) return;
+        live = true;
+        for (const mutation of held.splice(0)) pass(mutation);
+      },
+    };
+    subscriber.end = () => subscriber.flush?.();
+    this.#add(subscriber);
+    return {
+      start: (revision) => {
+        after = revision;
+        // Not before whoever asked has the snapshot in hand.
+        setImmediate(() => subscriber.flush?.());
+      },
+      stop: () => this.#remove(subscriber),
+    };
+  }
+
+  iterate(signal: AbortSignal | undefined): AsyncIterableIterator<Mutation> {
+    const reader = new MutationReader(() => {
+      signal?.removeEventListener("abort", stop);
+      this.#remove(subscriber);
+    });
+    const stop = () => reader.stop();
+    const subscriber: Subscriber = {
+      active: true,
+      deliver: (mutation) => reader.push(mutation),
+      end: () => reader.end(),
+    };
+    this.#add(subscriber);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+    return reader;
+  }
+
+  #add(subscriber: Subscriber): void {
+    this.#all.add(subscriber);
+    if (this.#all.size === 1) this.#observe(true);
+  }
+
+  #remove(subscriber: Subscriber): void {
+    subscriber.active = false;
+    if (this.#all.delete(subscriber) && this.#all.size === 0) this.#observe(false);
+  }
+
+  #call(listener: MutationListener, mutation: Mutation): void {
+    const fail = (reason: unknown) => warn_of_listener(this.#session_id, reason);
+    try {
+      const returned = listener(mutation);
+      if (is_thenable(returned)) Promise.resolve(returned).catch(fail);
+    } catch (reason) {
+      fail(reason);
+    }
+  }
+}
+
+export interface SnapshotReader {
+  /** The snapshot holds everything up to this revision. */
+  start(revision: number): void;
+  stop(): void;
+}
+
+function is_thenable(value: unknown): value is PromiseLike<unknown> {
+  return (
+    typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function"
+  );
+}
+
+/** Hands Mutations to a `for await` loop at its own pace. */
+class MutationReader implements AsyncIterableIterator<Mutation> {
+  readonly #queue = new MutationQueue();
+  readonly #waiting: ((result: IteratorResult<Mutation>) => void)[] = [];
+  readonly #let_go: () => void;
+  #ended = false;
+
+  constructor(let_go: () => void) {
+    this.#let_go = let_go;
+  }
+
+  push(mutation: Mutation): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#queue.push(mutation);
+    else next({ done: false, value: mutation });
+  }
+
+  /** Nothing more comes; what waits can still be read. */
+  end(): void {
+    this.#ended = true;
+    for (const next of this.#waiting.splice(0)) next({ done: true, value: undefined });
+  }
+
+  /** The reader has had enough. */
+  stop(): void {
+    this.#queue.clear();
+    this.end();
+    this.#let_go();
+  }
+
+  next(): Promise<IteratorResult<Mutation>> {
+    const value = this.#queue.shift();
+    if (value !== undefined) return Promise.resolve({ done: false, value });
+    if (this.#ended) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  return(): Promise<IteratorResult<Mutation>> {
+    this.stop();
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}

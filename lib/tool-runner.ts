@@ -1,0 +1,83 @@
+import type { ToolCallInfo, ToolContext } from "../index.js";
+import type { NativeEvent } from "./bridge.js";
+import { tool_interactions } from "./interactions.js";
+import type { SessionPort } from "./session-port.js";
+import type { ToolCall, ToolRegistry } from "./tools/registry.js";
+import type { Workspace } from "./workspace.js";
+
+/** Runs the tools of one Session where the native side says so. */
+export class ToolRunner {
+  readonly #port: SessionPort;
+  readonly #registry: ToolRegistry;
+  readonly #workspace: Workspace | null;
+  /** By call; gone once the call has ended. */
+  readonly #aborts = new Map<string, AbortController>();
+
+  constructor(port: SessionPort, registry: ToolRegistry, workspace: Workspace | null) {
+    this.#port = port;
+    this.#registry = registry;
+    this.#workspace = workspace;
+  }
+
+  prepare(event: NativeEvent): void {
+    const info = this.#info(event);
+    const abort_signal = this.#controller(info.tool_call_id).signal;
+    this.#report(
+      info,
+      this.#registry.prepare(this.#call(event), { ...info, abort_signal } as ToolCallInfo),
+      false,
+    );
+  }
+
+  enter(event: NativeEvent): void {
+    const info = this.#info(event);
+    const { turn_id, tool_call_id, tool_name } = info;
+    const context: ToolContext = {
+      ...info,
+      abort_signal: this.#controller(tool_call_id).signal,
+      resumed: event.resumed === true,
+      interactions: tool_interactions(this.#port.desk, { turn_id, tool_call_id, tool_name }),
+    };
+    this.#report(info, this.#registry.enter(this.#call(event), context), true);
+  }
+
+  abort(tool_call_id: string): void {
+    this.#aborts.get(tool_call_id)?.abort();
+    this.#forget(tool_call_id);
+  }
+
+  abandon(): void {
+    for (const tool_call_id of [...this.#aborts.keys()]) this.abort(tool_call_id);
+    this.#registry.forget(this.#port.handle);
+  }
+
+  #report(info: ToolCallInfo, work: Promise<string>, ends_call: boolean): void {
+    // The registry turns every failure into an input of its own.
+    void work.then((input_json) => {
+      if (ends_call) this.#forget(info.tool_call_id);
+      this.#port.tell(input_json);
+    });
+  }
+
+  #forget(tool_call_id: string): void {
+    this.#aborts.delete(tool_call_id);
+    this.#registry.forget(this.#port.handle, tool_call_id);
+  }
+
+  #controller(tool_call_id: string): AbortController {
+    const controller = this.#aborts.get(tool_call_id) ?? new AbortController();
+    this.#aborts.set(tool_call_id, controller);
+    return controller;
+  }
+
+  #call(event: NativeEvent): ToolCall {
+    const { tool_call_id, tool_name, input } = event as NativeEvent & ToolCall;
+    return { session: this.#port.handle, tool_call_id, tool_name, input };
+  }
+
+  #info(event: NativeEvent): ToolCallInfo {
+    const { turn_id, step_id, tool_call_id, tool_name } = event as NativeEvent & ToolCallInfo;
+    const { session_id } = this.#port;
+    return { session_id, turn_id, step_id, tool_call_id, tool_name, workspace: this.#workspace };
+  }
+}

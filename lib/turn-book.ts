@@ -1,0 +1,83 @@
+import type { TurnResult } from "../index.js";
+import type { KeepAlive } from "./keep-alive.js";
+import { TurnHandle } from "./turn-handle.js";
+
+const NO_USAGE = {
+  input_tokens: 0,
+  output_tokens: 0,
+  total_tokens: 0,
+  reasoning_tokens: 0,
+  cached_input_tokens: 0,
+};
+
+/** The handles of a Session's prompts: which Turn each belongs to, and which have not ended. */
+export class TurnBook {
+  readonly #keep_alive: KeepAlive;
+  /** Queued, and not yet part of any Turn. */
+  readonly #queued = new Map<string, TurnHandle>();
+  /** Of Turns in flight, by Turn; the first is the one `active_turn()` gives. */
+  readonly #running = new Map<string, TurnHandle[]>();
+
+  constructor(keep_alive: KeepAlive) {
+    this.#keep_alive = keep_alive;
+  }
+
+  /** A prompt is durably queued. `turn_id` is the Turn it will join unless that one fails first. */
+  queued(prompt_id: string, turn_id: string): TurnHandle {
+    const handle = this.#open(turn_id);
+    this.#queued.set(prompt_id, handle);
+    return handle;
+  }
+
+  /** A Turn has absorbed the prompt, perhaps one that an earlier process queued. */
+  absorbed(prompt_id: string, turn_id: string): void {
+    const handle = this.#queued.get(prompt_id);
+    this.#queued.delete(prompt_id);
+    if (handle === undefined) {
+      this.resumed(turn_id);
+      return;
+    }
+    TurnHandle.move(handle, turn_id);
+    this.#running.set(turn_id, [...(this.#running.get(turn_id) ?? []), handle]);
+  }
+
+  dropped(prompt_id: string, result: TurnResult): void {
+    const handle = this.#queued.get(prompt_id);
+    this.#queued.delete(prompt_id);
+    if (handle !== undefined) TurnHandle.end(handle, result);
+  }
+
+  /** A Turn goes on that was not begun through this handle of the Session. */
+  resumed(turn_id: string): void {
+    if (!this.#running.has(turn_id)) this.#running.set(turn_id, [this.#open(turn_id)]);
+  }
+
+  ended(result: TurnResult): void {
+    const handles = this.#running.get(result.turn_id) ?? [];
+    this.#running.delete(result.turn_id);
+    for (const handle of handles) TurnHandle.end(handle, result);
+  }
+
+  /** This process lets go: whatever has not ended goes on elsewhere, or later. */
+  detach(): void {
+    const handles = [...this.#queued.values(), ...[...this.#running.values()].flat()];
+    this.#queued.clear();
+    this.#running.clear();
+    for (const handle of handles) {
+      const result = { status: "detached", success: false, text: "", usage: NO_USAGE } as const;
+      TurnHandle.end(handle, { turn_id: handle.id, ...result });
+    }
+  }
+
+  active(): TurnHandle | null {
+    const [first] = this.#running.values();
+    return first?.[0] ?? this.#queued.values().next().value ?? null;
+  }
+
+  #open(turn_id: string): TurnHandle {
+    const handle = new TurnHandle(turn_id);
+    this.#keep_alive.turn_started();
+    TurnHandle.when_ended(handle, () => this.#keep_alive.turn_ended());
+    return handle;
+  }
+}

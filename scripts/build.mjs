@@ -1,0 +1,43 @@
+// Builds what the package needs to run: the native binding and the compiled lib. Quick when nothing changed.
+//   --release   the binding as it is packed
+import { rmSync, utimesSync, writeFileSync } from "node:fs";
+import { is_fresh } from "./support/fresh.mjs";
+import { bin, must, root, say } from "./support/run.mjs";
+import { write_wrappers } from "./support/wrappers.mjs";
+
+const NATIVE_SOURCES = ["src", "Cargo.toml", "Cargo.lock", "build.rs"];
+const LIB_SOURCES = ["lib", "index.d.ts", "types", "tsconfig.json", "scripts/support/wrappers.mjs"];
+
+export function build_native(release) {
+  const stamp = `native/.${release ? "release" : "debug"}`;
+  if (is_fresh(stamp, NATIVE_SOURCES)) return;
+  say(`Building the native binding (${release ? "release" : "debug"}; the first time takes a few minutes)`);
+  const names = ["--js", "binding.cjs", "--dts", "binding.d.ts", "-o", "native"];
+  must(bin("napi"), ["build", "--platform", ...names, ...(release ? ["--release"] : [])]);
+  for (const other of ["release", "debug"]) rmSync(`${root}native/.${other}`, { force: true });
+  touch(stamp);
+}
+
+export function build_lib() {
+  if (is_fresh("dist/.built", LIB_SOURCES)) return;
+  say("Compiling lib");
+  rmSync(`${root}dist`, { recursive: true, force: true });
+  must(bin("tsc"), ["-p", "tsconfig.json"]);
+  write_wrappers();
+  touch("dist/.built");
+}
+
+function touch(path) {
+  writeFileSync(root + path, "");
+  const now = new Date();
+  utimesSync(root + path, now, now);
+}
+
+export function build({ release = false } = {}) {
+  build_native(release);
+  build_lib();
+}
+
+if (process.argv[1] === new URL(import.meta.url).pathname) {
+  build({ release: process.argv.includes("--release") });
+}

@@ -1,0 +1,25 @@
+// The ES module side of each entry point: it re-exports the one CommonJS implementation, so that both kinds of
+// consumer get the same classes. Written by name, as Node does not see every CommonJS export by itself.
+
+import { writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { root } from "./run.mjs";
+
+const require = createRequire(import.meta.url);
+
+/** Entry point in dist, and where its types are seen from there. */
+const ENTRIES = [
+  { entry: "index", types: "../index.js" },
+  { entry: "tools/index", types: "./index.js" },
+  { entry: "testing/index", types: "./index.js" },
+];
+
+export function write_wrappers() {
+  for (const { entry, types } of ENTRIES) {
+    const names = Object.keys(require(`${root}dist/${entry}.js`)).sort();
+    const list = names.map((name) => `export const ${name} = implementation.${name};\n`).join("");
+    const from = `./${entry.split("/").at(-1)}.js`;
+    writeFileSync(`${root}dist/${entry}.mjs`, `import implementation from "${from}";\n\n${list}`);
+    writeFileSync(`${root}dist/${entry}.d.mts`, `export * from "${types}";\n`);
+  }
+}

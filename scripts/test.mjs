@@ -1,0 +1,97 @@
+// The whole suite: the Rust side, then JavaScript through the public API in three runners.
+//   node scripts/test.mjs [rust|vitest|jest|node ...]   only those
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { build } from "./build.mjs";
+import { install } from "./support/install.mjs";
+import { close, keep_result } from "./support/results.mjs";
+import { bin, root, say } from "./support/run.mjs";
+
+const REPORTS = `${root}artifacts/reports`;
+
+/** Runs a program, showing its output and giving it back. */
+function run(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      output += text;
+      process.stdout.write(text);
+    });
+    child.on("error", (error) => resolve({ ok: false, output: `${output}${error.message}` }));
+    child.on("close", (code) => resolve({ ok: code === 0, output }));
+  });
+}
+
+/** A runner that failed without a failed test (it could not start, or broke off) counts as one failure. */
+function judged({ ok }, passed, failed) {
+  return { passed, failed: failed === 0 && !ok ? 1 : failed };
+}
+
+function sum_of(output, pattern) {
+  const found = [...output.matchAll(pattern)];
+  return found.reduce((all, match) => all + Number(match[1]), 0);
+}
+
+function report(name) {
+  try {
+    return JSON.parse(readFileSync(`${REPORTS}/${name}`, "utf8"));
+  } catch {
+    return {};
+  }
+}
+
+async function rust() {
+  const done = await run("cargo", ["test", "--no-default-features", "--no-fail-fast"]);
+  const passed = sum_of(done.output, /^test result: .*? (\d+) passed;/gm);
+  const failed = sum_of(done.output, /^test result: .*? (\d+) failed;/gm);
+  return judged(done, passed, failed);
+}
+
+/** vitest and jest write the same kind of report. */
+function of_report(done, { numPassedTests = 0, numFailedTests = 0, testResults = [] }) {
+  const unloadable = testResults.filter(
+    (file) =>
+      file.status === "failed" && !(file.assertionResults ?? []).some((test) => test.status === "failed"),
+  );
+  return judged(done, numPassedTests, numFailedTests + unloadable.length);
+}
+
+async function vitest() {
+  const args = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${REPORTS}/vitest.json`];
+  return of_report(await run(bin("vitest"), args), report("vitest.json"));
+}
+
+async function jest() {
+  const args = ["--ci", "--json", `--outputFile=${REPORTS}/jest.json`];
+  const done = await run(bin("jest"), args);
+  return of_report(done, report("jest.json"));
+}
+
+async function node() {
+  const args = ["--test", "--test-reporter=spec", "--test-reporter-destination=stdout"];
+  const tap = [`--test-reporter=tap`, `--test-reporter-destination=${REPORTS}/node.tap`];
+  const done = await run(process.execPath, [...args, ...tap, "__test__/runners/smoke.node.mjs"]);
+  const text = readFileSync(`${REPORTS}/node.tap`, { encoding: "utf8", flag: "a+" });
+  return judged(done, sum_of(text, /^# pass (\d+)/gm), sum_of(text, /^# fail (\d+)/gm));
+}
+
+const RUNNERS = { rust, vitest, jest, node };
+
+async function main(names) {
+  const unknown = names.find((name) => !(name in RUNNERS));
+  if (unknown) throw new Error(`There is no runner ${unknown}: ${Object.keys(RUNNERS).join(", ")}`);
+  mkdirSync(REPORTS, { recursive: true });
+  install();
+  build();
+  const results = [];
+  for (const name of names.length > 0 ? names : Object.keys(RUNNERS)) {
+    say(`Tests: ${name}`);
+    const counts = await RUNNERS[name]();
+    keep_result(`test-${name}`, counts);
+    results.push({ stage: name, ...counts });
+  }
+  process.exitCode = close(results);
+}
+
+await main(process.argv.slice(2));
