@@ -52,21 +52,24 @@ export class SessionPort implements SessionEvents {
   on_event(event: NativeEvent): void {
     switch (event.e) {
       case "mutation":
-        return this.subscribers.publish(event.mutation as Mutation);
+        this.subscribers.publish(event.mutation as Mutation);
+        break;
       case "interaction_ended":
-        return this.desk.ended(
-          event.interaction as Interaction,
-          event.decision as ApprovalDecision | undefined,
-        );
+        this.desk.ended(event.interaction as Interaction, event.decision as ApprovalDecision | undefined);
+        break;
       case "prompt_turn":
-        return this.turns.absorbed(event.prompt_id as string, event.turn_id as string);
+        this.turns.absorbed(event.prompt_id as string, event.turn_id as string);
+        break;
       case "prompt_dropped":
-        return this.turns.dropped(event.prompt_id as string, event.result as TurnResult);
+        this.turns.dropped(event.prompt_id as string, event.result as TurnResult);
+        break;
       case "turn_ended":
         this.subscribers.flush();
-        return this.turns.ended(event.result as TurnResult);
+        this.turns.ended(event.result as TurnResult);
+        break;
       default:
-        return this.#worker.on_event(event);
+        this.#worker.on_event(event);
+        break;
     }
   }
 

@@ -44,15 +44,20 @@ export class SessionWorker implements Worker {
   on_event(event: NativeEvent): void {
     switch (event.e) {
       case "model":
-        return void this.#ask_model(event as ModelEvent);
+        this.#ask_model(event as ModelEvent);
+        break;
       case "model_abort":
-        return this.#requests.get(event.step_id as string)?.abort();
+        this.#requests.get(event.step_id as string)?.abort();
+        break;
       case "tool_prepare":
-        return this.#tools.prepare(event);
+        this.#tools.prepare(event);
+        break;
       case "tool_enter":
-        return this.#tools.enter(event);
+        this.#tools.enter(event);
+        break;
       case "tool_abort":
-        return this.#tools.abort(event.tool_call_id as string);
+        this.#tools.abort(event.tool_call_id as string);
+        break;
       default:
         throw new Error(`The native side sent an event that is not known here: ${event.e}`);
     }

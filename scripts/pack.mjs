@@ -12,7 +12,7 @@ const BINARY = "agent.linux-x64-gnu.node";
 const read_manifest = (folder) => JSON.parse(readFileSync(`${root}${folder}/package.json`, "utf8"));
 
 /** Lays out a package in a folder of its own, as nothing that only the repository needs may be published. */
-function stage(folder, manifest, copies) {
+function stage(manifest, copies) {
   const target = `${STAGE}/${manifest.name.split("/").at(-1)}`;
   mkdirSync(target, { recursive: true });
   for (const [from, to] of copies) cpSync(`${root}${from}`, `${target}/${to}`, { recursive: true });
@@ -25,14 +25,13 @@ function stage_root() {
   manifest.optionalDependencies = { [PLATFORM]: manifest.version };
   const present = new Set(readdirSync(root));
   const copies = manifest.files.filter((path) => present.has(path.split("/")[0])).map((path) => [path, path]);
-  stage(".", manifest, copies);
+  stage(manifest, copies);
 }
 
 function stage_thin(folder) {
   const manifest = read_manifest(folder);
   manifest.dependencies["@downcity/agent"] = manifest.version;
   stage(
-    folder,
     manifest,
     manifest.files.map((path) => [`${folder}/${path}`, path]),
   );
@@ -40,7 +39,7 @@ function stage_thin(folder) {
 
 function stage_platform() {
   const folder = "npm/linux-x64-gnu";
-  stage(folder, read_manifest(folder), [
+  stage(read_manifest(folder), [
     [`native/${BINARY}`, BINARY],
     [`${folder}/README.md`, "README.md"],
   ]);
