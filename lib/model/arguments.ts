@@ -9,7 +9,7 @@ export interface Arguments {
 
 /**
  * `input` where they are a JSON object; none at all count as `{}`. Else the text as it came, and `problem`: what
- * is wrong with it, as the end of "The arguments are …".
+ * is wrong with it, as the end of "The arguments cannot be used: …".
  */
 export function arguments_of(raw: unknown): Arguments {
   if (raw === undefined || raw === null) return { input: {} };
@@ -19,7 +19,7 @@ export function arguments_of(raw: unknown): Arguments {
     return checked(JSON.parse(raw) as unknown, raw);
   } catch (thrown) {
     const detail = thrown instanceof Error ? thrown.message : "it cannot be parsed";
-    return { input_text: well_formed(raw), problem: `not valid JSON: ${well_formed(detail)}` };
+    return { input_text: well_formed(raw), problem: `they are not valid JSON: ${well_formed(detail)}` };
   }
 }
 
@@ -28,10 +28,10 @@ function checked(parsed: unknown, raw: string | undefined): Arguments {
   try {
     const { value, text } = normalise(parsed, "input");
     if (is_object(value)) return { input: value };
-    return { input_text: well_formed(raw ?? text), problem: `${kind_of(value)}, not a JSON object` };
+    return { input_text: well_formed(raw ?? text), problem: `they are ${kind_of(value)}, not a JSON object` };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    return { input_text: well_formed(raw ?? ""), problem: `not usable: ${error.message}` };
+    return { input_text: well_formed(raw ?? ""), problem: error.message };
   }
 }
 

@@ -26,22 +26,12 @@ function result_output(output: JsonValue, limit: number): ToolOutput {
   return text.length > limit ? { type: "text", value: cut(text, limit) } : { type: "json", value: output };
 }
 
-/** Says in words that it was not executed: some providers pass on the reason alone. */
+/** The core says in words that it was not executed, and why: some providers pass on the reason alone. */
 function denied_output(part: ToolPart, { specification }: Conversion, limit: number): ToolOutput {
-  const reason = denial_reason(part);
-  const said = reason ? `The user denied this call, so it was not executed. Reason: ${reason}` : NOT_EXECUTED;
-  const text = cut(well_formed(said), limit);
+  const text = cut(well_formed(part.error || NOT_EXECUTED), limit);
   return specification === "v2"
     ? { type: "error-text", value: text }
     : { type: "execution-denied", reason: text };
 }
 
 const NOT_EXECUTED = "The user denied this call, so it was not executed.";
-
-/** The person's own words, from the answer or its payload. */
-function denial_reason(part: ToolPart): string | undefined {
-  const gate = part.interactions?.findLast(({ response }) => response !== undefined);
-  const payload = gate?.response?.payload as { reason?: unknown } | undefined;
-  const reason = gate?.response?.reason ?? payload?.reason;
-  return typeof reason === "string" && reason !== "" ? reason : undefined;
-}

@@ -1,0 +1,187 @@
+/** A check of prompts that is as strict as the strictest providers together. */
+import type { Specification } from "../model/accept.js";
+import { fields_of } from "../schema/standard.js";
+import { well_formed } from "../text.js";
+
+type Fields = { readonly [key: PropertyKey]: unknown };
+
+/** What is wrong with a prompt, every fault with its place. */
+export class StrictPromptError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(`A strict provider would refuse this prompt:\n- ${faults.join("\n- ")}`);
+    this.name = "StrictPromptError";
+    this.faults = faults;
+  }
+}
+
+/**
+ * Throws unless every provider would take the prompt:
+ * - each tool call has exactly one result, in the tool message directly after its assistant message (a result of
+ *   the provider itself in the assistant message), and no result is without its call
+ * - the input of a call is a plain object
+ * - no message, text or tool output is empty
+ * - all strings are well formed, and nothing but JSON and URLs is in it
+ * - call ids are not empty and unique within an assistant message
+ * - the kind of each tool output exists in the specification
+ *
+ * @throws StrictPromptError
+ */
+export function assert_strict_prompt(prompt: readonly unknown[], specification: Specification): void {
+  const check = new Check(specification);
+  check.prompt(prompt);
+  if (check.faults.length > 0) throw new StrictPromptError(check.faults);
+}
+
+const OUTPUTS: { readonly [specification in Specification]: readonly string[] } = {
+  v2: ["text", "json", "error-text", "error-json", "content"],
+  v3: ["text", "json", "error-text", "error-json", "content", "execution-denied"],
+  v4: ["text", "json", "error-text", "error-json", "content", "execution-denied"],
+};
+
+class Check {
+  readonly faults: string[] = [];
+  readonly #outputs: readonly string[];
+
+  constructor(specification: Specification) {
+    this.#outputs = OUTPUTS[specification];
+  }
+
+  prompt(prompt: readonly unknown[]): void {
+    let open: string[] = [];
+    prompt.forEach((message, index) => {
+      const place = `message ${index}`;
+      const { role, content } = fields_of(message);
+      if (role === "tool") open = this.#tool_message(content, open, place);
+      else {
+        this.#unanswered(open, place);
+        open = role === "assistant" ? this.#assistant_message(content, place) : [];
+        if (role === "system" || role === "user") this.#plain_message(role, content, place);
+        else if (role !== "assistant") this.faults.push(`${place} has the unknown role ${String(role)}`);
+      }
+      this.#json(message, place);
+    });
+    this.#unanswered(open, "the end");
+  }
+
+  #plain_message(role: string, content: unknown, place: string): void {
+    if (role === "system") {
+      if (typeof content !== "string" || content === "")
+        this.faults.push(`${place}: the system text is empty`);
+      return;
+    }
+    for (const part of this.#parts(content, place)) this.#text(part, place);
+  }
+
+  /** The ids of the calls that need a result in the next message. */
+  #assistant_message(content: unknown, place: string): string[] {
+    const ids = new Set<string>();
+    const open: string[] = [];
+    const by_provider = new Set<string>();
+    for (const part of this.#parts(content, place)) {
+      if (part.type === "tool-call") {
+        const id = this.#call(part, ids, place);
+        if (part.providerExecuted === true) by_provider.add(id);
+        else open.push(id);
+      } else if (part.type === "tool-result") {
+        const id = String(part.toolCallId);
+        if (!by_provider.delete(id))
+          this.faults.push(`${place}: a result for ${id}, which is no open call of the provider`);
+        this.#output(part, place);
+      } else this.#text(part, place);
+    }
+    for (const id of by_provider) this.faults.push(`${place}: the provider's call ${id} has no result`);
+    return open;
+  }
+
+  #call(part: Fields, ids: Set<string>, place: string): string {
+    const { toolCallId: id, toolName: name, input } = part;
+    if (typeof id !== "string" || id === "") this.faults.push(`${place}: a tool call without id`);
+    if (typeof name !== "string" || name === "") this.faults.push(`${place}: a tool call without name`);
+    if (ids.has(String(id))) this.faults.push(`${place}: two tool calls have the id ${String(id)}`);
+    ids.add(String(id));
+    const is_object = typeof input === "object" && input !== null && !Array.isArray(input);
+    if (!is_object) this.faults.push(`${place}: the input of call ${String(id)} is no object`);
+    return String(id);
+  }
+
+  #tool_message(content: unknown, open: readonly string[], place: string): string[] {
+    const left = [...open];
+    for (const part of this.#parts(content, place)) {
+      if (part.type === "tool-approval-response") continue;
+      const at = left.indexOf(String(part.toolCallId));
+      if (at < 0)
+        this.faults.push(`${place}: a result for ${String(part.toolCallId)}, which is no open call`);
+      else left.splice(at, 1);
+      this.#output(part, place);
+    }
+    return left;
+  }
+
+  #output(part: Fields, place: string): void {
+    const { type, value, reason } = fields_of(part.output);
+    const id = String(part.toolCallId);
+    if (!this.#outputs.includes(String(type))) {
+      this.faults.push(
+        `${place}: the result of ${id} is of kind ${String(type)}, which this specification lacks`,
+      );
+      return;
+    }
+    const content = type === "execution-denied" ? (reason ?? "denied") : value;
+    const is_empty = content === undefined || (typeof content === "string" && content.trim() === "");
+    if (is_empty) this.faults.push(`${place}: the result of ${id} is empty`);
+  }
+
+  #text(part: Fields, place: string): void {
+    const { type, text, providerOptions } = part;
+    if (type === "text" && (typeof text !== "string" || text === ""))
+      this.faults.push(`${place}: an empty text`);
+    if (type === "reasoning" && text === "" && !providerOptions)
+      this.faults.push(`${place}: empty reasoning`);
+  }
+
+  #parts(content: unknown, place: string): Fields[] {
+    if (Array.isArray(content) && content.length > 0) return content.map(fields_of);
+    this.faults.push(`${place} has no content`);
+    return [];
+  }
+
+  #unanswered(open: readonly string[], place: string): void {
+    for (const id of open)
+      this.faults.push(`before ${place}: call ${id} has no result directly after its message`);
+  }
+
+  /** Whether it would come back the same from JSON. A URL stands for its text. */
+  #json(value: unknown, place: string): void {
+    switch (typeof value) {
+      case "string":
+        if (well_formed(value) !== value) this.faults.push(`${place}: a text with half a character`);
+        return;
+      case "number":
+        if (!Number.isFinite(value)) this.faults.push(`${place}: ${value} is not JSON`);
+        return;
+      case "boolean":
+        return;
+      case "object":
+        this.#json_object(value, place);
+        return;
+      default:
+        this.faults.push(`${place}: a ${typeof value} is not JSON`);
+    }
+  }
+
+  #json_object(value: object | null, place: string): void {
+    if (value === null) return;
+    const tag = Object.prototype.toString.call(value);
+    if (tag === "[object URL]" || tag === "[object Uint8Array]") return;
+    if (tag !== "[object Object]" && tag !== "[object Array]") {
+      this.faults.push(`${place}: ${tag} is not JSON`);
+      return;
+    }
+    for (const [key, member] of Object.entries(value)) {
+      this.#json(key, place);
+      this.#json(member, `${place}.${key}`);
+    }
+  }
+}
