@@ -1,1 +1,124 @@
+//! Rows for tests, with only what a test cares about spelled out.
 
+mod commit;
+mod parts;
+
+use std::sync::{Arc, mpsc};
+
+pub use self::{
+    commit::CommitBuilder,
+    parts::{answered, done, interaction, interaction_part, reasoning, streaming, tool},
+};
+use super::{MessagePage, Opened, Reply, SessionKey, Snapshot, Store, StoreError};
+use crate::core::{
+    change::{ApprovalMode, SessionRow},
+    engine::Receipt,
+    message::{Message, PartBody},
+};
+
+pub const AGENT: &str = "agent";
+
+pub fn key(session_id: &str) -> SessionKey {
+    key_of(AGENT, session_id)
+}
+
+pub fn key_of(agent_id: &str, session_id: &str) -> SessionKey {
+    SessionKey { agent_id: Arc::from(agent_id), session_id: Arc::from(session_id) }
+}
+
+pub fn session_row(session_id: &str) -> SessionRow {
+    SessionRow {
+        session_id: session_id.to_owned(),
+        metadata: None,
+        approval_mode: ApprovalMode::Ask,
+        effective_approval_mode: ApprovalMode::Ask,
+        revision: 0,
+        commits: 0,
+        last_commit_id: String::new(),
+        message_count: 0,
+        active_turn_id: None,
+        created_at: 1_000,
+        updated_at: 1_000,
+    }
+}
+
+/// Makes a call and waits for its answer.
+pub fn ask<T: Send + 'static>(call: impl FnOnce(Reply<T>)) -> Result<T, StoreError> {
+    later(call).recv().expect("every reply is called")
+}
+
+/// Makes a call; the answer can be received when it is there.
+pub fn later<T: Send + 'static>(call: impl FnOnce(Reply<T>)) -> mpsc::Receiver<Result<T, StoreError>> {
+    let (sender, answer) = mpsc::channel();
+    call(Box::new(move |result| {
+        // A test may have lost interest in the answer.
+        let _ = sender.send(result);
+    }));
+    answer
+}
+
+/// A Session that is open for writing, as a runtime holds it.
+pub struct Hand {
+    pub store: Arc<dyn Store>,
+    pub key: SessionKey,
+    pub fence: u64,
+    /// The row as of the last commit.
+    pub row: SessionRow,
+}
+
+impl Hand {
+    /// Creates a Session and opens it.
+    pub fn create(store: &Arc<dyn Store>, session_id: &str) -> Self {
+        Self::create_as(store, &key(session_id), session_row(session_id))
+    }
+
+    pub fn create_as(store: &Arc<dyn Store>, key: &SessionKey, row: SessionRow) -> Self {
+        ask(|reply| store.create(key, row, reply)).expect("the id is free");
+        Self::open(store, key)
+    }
+
+    pub fn open(store: &Arc<dyn Store>, key: &SessionKey) -> Self {
+        let Opened { rows, fence } = ask(|reply| store.open(key, reply)).expect("the Session exists");
+        Self { store: store.clone(), key: key.clone(), fence, row: rows.session }
+    }
+
+    /// Appends a commit and takes over its Session row.
+    pub fn commit(&mut self, build: impl FnOnce(&mut CommitBuilder) -> &mut CommitBuilder) -> Receipt {
+        self.try_commit(build).expect("the commit is accepted")
+    }
+
+    pub fn try_commit(
+        &mut self,
+        build: impl FnOnce(&mut CommitBuilder) -> &mut CommitBuilder,
+    ) -> Result<Receipt, StoreError> {
+        let answer = self.submit(build);
+        answer.recv().expect("every reply is called")
+    }
+
+    /// Appends a commit without waiting, taking over its Session row as if it were accepted.
+    pub fn submit(
+        &mut self,
+        build: impl FnOnce(&mut CommitBuilder) -> &mut CommitBuilder,
+    ) -> mpsc::Receiver<Result<Receipt, StoreError>> {
+        let mut builder = CommitBuilder::on(&self.row);
+        build(&mut builder);
+        let (row, commit) = builder.finish();
+        self.row = row;
+        later(|reply| self.store.append(&self.key, self.fence, Arc::new(commit), reply))
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        ask(|reply| self.store.snapshot(&self.key, 100, reply)).expect("the Session exists")
+    }
+
+    pub fn messages(&self, before_sequence: Option<u64>, limit: u32) -> Vec<Message> {
+        let page = MessagePage { before_sequence, limit };
+        ask(|reply| self.store.messages(&self.key, page, reply)).expect("the Session exists")
+    }
+
+    /// The body of a Part as a reader sees it.
+    pub fn part(&self, part_id: &str) -> PartBody {
+        let parts = self.messages(None, 100).into_iter().flat_map(|message| message.parts);
+        parts.into_iter().find(|part| part.part_id == part_id).expect("the Part exists").body
+    }
+}

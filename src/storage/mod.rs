@@ -99,6 +99,8 @@ pub struct PendingItem {
     pub interaction: Interaction,
 }
 
+/// Every call about a Session that does not exist must be answered [`StoreError::NotFound`]. Within a Session,
+/// "oldest first" is the order of asking; over all Sessions of an agent it is `created_at`, then that order.
 pub trait Store: Send + Sync + 'static {
     /// Creates a Session. An existing id, archived ones included, must be refused as [`StoreError::Exists`]
     /// and left as it is. The new row must be durable against a power cut when acknowledged.

@@ -15,6 +15,8 @@ use crate::storage::StoreError;
 /// SQLite itself does not wait for some of the locks taken while a file is created.
 const RETRY_EVERY: Duration = Duration::from_millis(5);
 
+const SMALLEST_PAGE: u64 = 512;
+
 pub(super) fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
     let started = Instant::now();
     loop {
@@ -31,6 +33,7 @@ fn try_connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreE
     if let Some(folder) = path.parent() {
         create_folder(folder).map_err(|error| io_error(&error))?;
     }
+    refuse_stub(path)?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
@@ -49,6 +52,16 @@ fn try_connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreE
     connection.set_prepared_statement_cache_capacity(64);
     migrations::migrate(&mut connection)?;
     Ok(connection)
+}
+
+/// SQLite takes a file smaller than its smallest page for an empty one, and would write over it.
+fn refuse_stub(path: &Path) -> Result<(), StoreError> {
+    match fs::metadata(path) {
+        Ok(file) if file.is_file() && (1..SMALLEST_PAGE).contains(&file.len()) => {
+            Err(StoreError::Corrupt("the file is not a database".to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Creates what is missing of the path. SQLite syncs the folder it creates a file in, but not those above it.

@@ -1,6 +1,6 @@
 //! Reads over all Sessions of an agent: range scans from where the page before ended.
 
-use rusqlite::{Connection, Rows, params};
+use rusqlite::{Connection, Row, Rows, params};
 
 use super::{
     json::from_json,
@@ -49,14 +49,24 @@ pub(super) fn pending_of_agent(
     limit: u32,
     after: Option<&str>,
 ) -> Result<PendingList, StoreError> {
-    let after = after.map_or(Ok(Pending { created_at: i64::MIN, asked: 0 }), Pending::decode)?;
+    let after = after.map(Pending::decode).transpose()?;
     let wanted = i64::from(limit) + 1;
-    let mut statement = db.prepare_cached(sql::PENDING_OF_AGENT)?;
-    let found = statement.query(params![agent_id, after.created_at, signed(after.asked), wanted])?;
-    let found = collect(found, |row| {
-        let age = Pending { created_at: row.get(0)?, asked: unsigned(row.get(1)?) };
-        Ok((age, PendingItem { session_id: row.get(2)?, interaction: from_json(text(row, 3)?)? }))
-    })?;
+    let mut found = Vec::new();
+    if let Some(last) = after {
+        let mut ties = db.prepare_cached(sql::PENDING_OF_AGENT_TIES)?;
+        let values = params![agent_id, last.created_at, signed(last.asked), wanted];
+        found = collect(ties.query(values)?, pending_item)?;
+    }
+    // Nothing was asked before all time.
+    let since = after.map_or(i64::MIN, |last| last.created_at);
+    let missing = wanted - found.len() as i64;
+    let mut rest = db.prepare_cached(sql::PENDING_OF_AGENT)?;
+    found.extend(collect(rest.query(params![agent_id, since, missing])?, pending_item)?);
     let (items, next) = cursor::page(found, limit, |(age, _)| age.encode());
     Ok(PendingList { items: items.into_iter().map(|(_, item)| item).collect(), next })
+}
+
+fn pending_item(row: &Row<'_>) -> Result<(Pending, PendingItem), StoreError> {
+    let age = Pending { created_at: row.get(0)?, asked: unsigned(row.get(1)?) };
+    Ok((age, PendingItem { session_id: row.get(2)?, interaction: from_json(text(row, 3)?)? }))
 }

@@ -69,11 +69,15 @@ statements! {
     INTERACTION = "SELECT body FROM interactions WHERE session = ?1 AND interaction_id = ?2";
     PENDING = "SELECT body FROM interactions WHERE session = ?1 AND pending = 1 ORDER BY asked";
     PENDING_COUNT = "SELECT count(*) FROM interactions WHERE session = ?1 AND pending = 1";
-    PENDING_OF_AGENT = "SELECT interactions.created_at, interactions.asked, sessions.session_id, interactions.body
-        FROM interactions CROSS JOIN sessions ON sessions.id = interactions.session
+    /// Those asked in the same millisecond as the last one of the page before.
+    PENDING_OF_AGENT_TIES = "SELECT interactions.created_at, interactions.asked, sessions.session_id,
+        interactions.body FROM interactions CROSS JOIN sessions ON sessions.id = interactions.session
         WHERE interactions.agent_id = ?1 AND interactions.pending = 1 AND sessions.archived_at IS NULL
-        AND (interactions.created_at, interactions.asked) > (?2, ?3)
-        ORDER BY interactions.created_at, interactions.asked LIMIT ?4";
+        AND interactions.created_at = ?2 AND interactions.asked > ?3 ORDER BY interactions.asked LIMIT ?4";
+    PENDING_OF_AGENT = "SELECT interactions.created_at, interactions.asked, sessions.session_id,
+        interactions.body FROM interactions CROSS JOIN sessions ON sessions.id = interactions.session
+        WHERE interactions.agent_id = ?1 AND interactions.pending = 1 AND sessions.archived_at IS NULL
+        AND interactions.created_at > ?2 ORDER BY interactions.created_at, interactions.asked LIMIT ?3";
     REPLAY_RECORDS = "SELECT body FROM replay_records WHERE session = ?1 AND tool_call_id = ?2 ORDER BY position";
     JOURNAL = "SELECT revision, body FROM journal WHERE session = ?1 AND revision > ?2 ORDER BY revision LIMIT ?3";
 

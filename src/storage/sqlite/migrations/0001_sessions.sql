@@ -86,7 +86,7 @@ CREATE TABLE interactions (
 ) STRICT;
 CREATE INDEX interactions_of_part ON interactions (session, part_id);
 CREATE INDEX interactions_pending ON interactions (session) WHERE pending = 1;
-CREATE INDEX interactions_pending_of_agent ON interactions (agent_id, created_at) WHERE pending = 1;
+CREATE INDEX interactions_pending_of_agent ON interactions (agent_id, created_at, asked) WHERE pending = 1;
 
 CREATE TABLE queue (
   id INTEGER PRIMARY KEY,

@@ -1,0 +1,224 @@
+//! The file: ours is made and found again, anybody else's is left alone.
+
+use std::{
+    fs,
+    path::Path,
+    sync::{Arc, Barrier},
+    thread,
+};
+
+use rusqlite::Connection;
+
+use super::{create, store_at};
+use crate::{
+    core::change::Durability,
+    storage::{
+        ListPage, Store, StoreError,
+        fixture::{AGENT, Hand, ask, key},
+        sqlite::{SqliteOptions, SqliteStore, Synchronous, migrations},
+    },
+};
+
+/// A read and a write are refused alike, and the file keeps every byte.
+fn refused(path: &Path) -> StoreError {
+    let before = fs::read(path).expect("the file is there");
+    let store = store_at(path);
+    let written = create(&store, "s").expect_err("a write is refused");
+    let read = ask(|reply| store.pending(&key("s"), reply)).expect_err("a read is refused");
+    assert_eq!(written, read);
+    store.close();
+    assert!(fs::read(path).expect("the file is there") == before, "the file was touched");
+    written
+}
+
+fn database(path: &Path, sql: &str) {
+    Connection::open(path).and_then(|db| db.execute_batch(sql)).expect("the test's own database");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    let magic = format!("SQLite format 3\0{}", "x".repeat(9_000));
+    let texts = [1, 15, 100, 511, 512, 513, 4_095, 4_096, 20_000].map(|length| "x".repeat(length));
+    for content in texts.into_iter().chain([magic]) {
+        fs::write(&path, content).expect("it is written");
+        assert!(matches!(refused(&path), StoreError::Corrupt(_)));
+    }
+}
+
+#[test]
+fn the_store_recovers_once_a_bad_file_is_gone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    fs::write(&path, "not a database".repeat(1_000)).expect("it is written");
+    let store = store_at(&path);
+    assert!(matches!(create(&store, "s"), Err(StoreError::Corrupt(_))));
+    assert!(ask(|reply| store.pending(&key("s"), reply)).is_err());
+    fs::remove_file(&path).expect("it is removed");
+    assert_eq!(create(&store, "s"), Ok(()));
+    assert_eq!(ask(|reply| store.pending(&key("s"), reply)), Ok(Vec::new()));
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    let application = migrations::APPLICATION_ID;
+    database(
+        &path,
+        &format!(
+            "PRAGMA journal_mode = wal; CREATE TABLE future (x); PRAGMA user_version = 99;
+             PRAGMA application_id = {application}"
+        ),
+    );
+    assert_eq!(refused(&path), StoreError::Version { found: 99, known: migrations::KNOWN });
+}
+
+#[test]
+fn a_newer_schema_that_still_stands_in_the_log_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (path, crashed) = (folder.path().join("s.db"), folder.path().join("crashed.db"));
+    let store = store_at(&path);
+    create(&store, "s").expect("the file is new");
+    store.close();
+    let newer = Connection::open(&path).expect("the test's own connection");
+    newer.execute_batch("CREATE TABLE future (x); PRAGMA user_version = 99").expect("it is migrated");
+    // What a crash of the newer program would leave: its log was never written back.
+    let log = |path: &Path| path.with_extension("db-wal");
+    fs::copy(&path, &crashed).expect("it is copied");
+    fs::copy(log(&path), log(&crashed)).expect("it is copied");
+    let before = fs::read(log(&crashed)).expect("the log is there");
+    assert_eq!(refused(&crashed), StoreError::Version { found: 99, known: migrations::KNOWN });
+    assert!(fs::read(log(&crashed)).expect("the log is there") == before, "the log was touched");
+}
+
+#[test]
+fn a_file_that_is_migrated_while_open_takes_no_more_commits() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    let store: Arc<dyn Store> = Arc::new(store_at(&path));
+    let mut hand = Hand::create(&store, "s");
+    database(&path, "PRAGMA user_version = 99");
+    let newer = StoreError::Version { found: 99, known: migrations::KNOWN };
+    assert_eq!(hand.try_commit(|c| c.message("m", 1)), Err(newer.clone()));
+    assert_eq!(ask(|reply| store.pending(&hand.key, reply)), Err(newer));
+}
+
+#[test]
+fn the_database_of_another_program_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (n, sql) in [
+        "CREATE TABLE notes (text)",
+        "PRAGMA journal_mode = wal; CREATE TABLE sessions (id)",
+        "PRAGMA user_version = 1",
+        "PRAGMA application_id = 7",
+        "PRAGMA application_id = 7; PRAGMA user_version = 1; CREATE TABLE notes (text)",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = folder.path().join(format!("{n}.db"));
+        database(&path, sql);
+        let error = refused(&path);
+        assert!(matches!(&error, StoreError::Corrupt(text) if text.contains("another program")), "{error:?}");
+    }
+}
+
+#[test]
+fn an_empty_file_becomes_a_store() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    fs::write(&path, "").expect("it is written");
+    assert_eq!(create(&store_at(&path), "s"), Ok(()));
+}
+
+#[test]
+fn a_path_that_cannot_be_a_file_is_out_of_reach_until_it_can() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let blocked = folder.path().join("blocked");
+    fs::write(&blocked, "a file where a folder should be").expect("it is written");
+    let store = store_at(&blocked.join("s.db"));
+    assert!(matches!(create(&store, "s"), Err(StoreError::Unavailable(_))));
+    fs::remove_file(&blocked).expect("it is removed");
+    assert_eq!(create(&store, "s"), Ok(()));
+    let occupied = store_at(folder.path());
+    assert!(matches!(create(&occupied, "s"), Err(StoreError::Unavailable(_))));
+}
+
+#[test]
+fn nothing_is_made_before_the_first_request() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("new/folder/s.db");
+    let store = store_at(&path);
+    assert!(!folder.path().join("new").exists());
+    // A read makes the file as well.
+    assert_eq!(ask(|reply| store.pending(&key("s"), reply)), Err(StoreError::NotFound));
+    assert!(path.exists());
+}
+
+#[test]
+fn many_stores_can_make_one_file_at_once() {
+    const STORES: usize = 8;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("new/s.db");
+    let start = Barrier::new(STORES);
+    thread::scope(|scope| {
+        for n in 0..STORES {
+            let (path, start) = (&path, &start);
+            scope.spawn(move || {
+                let store = store_at(path);
+                start.wait();
+                assert_eq!(create(&store, &format!("s{n}")), Ok(()));
+                assert_eq!(ask(|reply| store.pending(&key(&format!("s{n}")), reply)), Ok(Vec::new()));
+            });
+        }
+    });
+    let page = ListPage { limit: 100, after: None, archived: false };
+    let list = ask(|reply| store_at(&path).list(AGENT, page, reply)).expect("a page");
+    assert_eq!(list.items.len(), STORES);
+}
+
+#[test]
+fn closing_lets_the_file_go_and_a_later_request_opens_it_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let store = store_at(&folder.path().join("s.db"));
+    create(&store, "s").expect("the file is new");
+    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    store.close();
+    // The last connection takes its log along.
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).expect("it is there").flatten().map(|f| f.file_name()).collect();
+    assert_eq!(left, ["s.db"]);
+    assert_eq!(create(&store, "s"), Err(StoreError::Exists));
+}
+
+#[test]
+fn a_path_has_one_shared_store_however_it_is_spelled() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let normal = SqliteOptions { synchronous: Synchronous::Normal, ..SqliteOptions::default() };
+    let one = SqliteStore::shared(folder.path().join("new/s.db"), normal);
+    let other = SqliteStore::shared(folder.path().join("./new//s.db"), normal);
+    assert!(Arc::ptr_eq(&one, &other));
+    assert_eq!(one.database.synchronous_for(Durability::Power), Synchronous::Normal);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).expect("it is linked");
+        let linked = SqliteStore::shared(folder.path().join("link/new/s.db"), SqliteOptions::default());
+        assert!(Arc::ptr_eq(&one, &linked));
+        assert_eq!(one.database.synchronous_for(Durability::Power), Synchronous::Full, "the stricter rule");
+    }
+    assert!(!Arc::ptr_eq(&one, &SqliteStore::shared(folder.path().join("other.db"), normal)));
+}
+
+#[test]
+fn a_shared_store_ends_with_its_last_holder() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    let former = SqliteStore::shared(&path, SqliteOptions::default());
+    create(&former, "s").expect("the file is new");
+    let weak = Arc::downgrade(&former);
+    drop(former);
+    assert!(weak.upgrade().is_none());
+    assert_eq!(create(&SqliteStore::shared(&path, SqliteOptions::default()), "s"), Err(StoreError::Exists));
+}
