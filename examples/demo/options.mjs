@@ -1,0 +1,47 @@
+// What the demo is told on its command line and by the environment.
+import { parseArgs } from "node:util";
+
+export const HELP = `npm run demo -- [options]
+
+An agent gets a task in a temporary Workspace, asks you questions, and wants your approval to delete a file.
+
+  --yes               answers by itself; so it does where there is no terminal
+  --base-url <url>    an OpenAI-compatible endpoint (or OPENAI_BASE_URL)
+  --model <id>        the model there (or OPENAI_MODEL)
+  --api-key <key>     its key, if it wants one (or OPENAI_API_KEY)
+  --scripted          the scripted model, whatever the environment says
+  --help              this text
+
+Without an endpoint the model is a small script, so no key is needed.
+`;
+
+const KNOWN = {
+  yes: { type: "boolean", short: "y" },
+  scripted: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+  "base-url": { type: "string" },
+  model: { type: "string" },
+  "api-key": { type: "string" },
+};
+
+/** What is wanted. Throws an Error with words for the user where the arguments make no sense. */
+export function read_options(args, env = process.env) {
+  const { values } = parseArgs({ args, options: KNOWN, allowPositionals: false });
+  return { help: values.help === true, yes: values.yes === true, endpoint: endpoint_of(values, env) };
+}
+
+/** The endpoint, or undefined for the scripted model. A key alone in the environment calls no one. */
+function endpoint_of(values, env) {
+  if (values.scripted) return undefined;
+  const base_url = values["base-url"] ?? (env.OPENAI_BASE_URL || undefined);
+  const model = values.model ?? (env.OPENAI_MODEL || undefined);
+  const api_key = values["api-key"] ?? (env.OPENAI_API_KEY || undefined);
+  if (base_url && model) return { base_url, model, api_key };
+  const given = values["base-url"] ?? values.model ?? values["api-key"];
+  if (given === undefined) return undefined;
+  const missing = [
+    ...(base_url ? [] : ["--base-url (or OPENAI_BASE_URL)"]),
+    ...(model ? [] : ["--model (or OPENAI_MODEL)"]),
+  ];
+  throw new Error(`An endpoint needs ${missing.join(" and ")} as well.`);
+}
