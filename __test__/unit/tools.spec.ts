@@ -9,6 +9,7 @@ import type { ToolContext } from "../../types/tool.js";
 const context = { tool_call_id: "call_1", tool_name: "t" } as unknown as ToolContext;
 const call = (input: unknown, tool_name = "t") => ({ session: 1, tool_call_id: "call_1", tool_name, input });
 const any = { type: "object" };
+const THEN = ["then"].join();
 const trap = (): never => {
   throw new Error("trap");
 };
@@ -276,7 +277,7 @@ describe("enter", () => {
       /^undefined was thrown$/,
     ],
     ["a rejection with a string", () => Promise.reject("no"), /^no$/],
-    ["a thenable that throws", () => Object.defineProperty({}, "then", { get: trap }), /^trap$/],
+    ["a thenable that throws", () => Object.defineProperty({}, THEN, { get: trap }), /^trap$/],
     ["a Map", () => new Map(), /^The tool "t" was executed, but its result cannot be kept: result is a Map/],
   ])("%s fails the call", async (_name, execute, expected) => {
     const { error } = await enter({ input_schema: any, execute }, {});
