@@ -13,7 +13,10 @@ export class Story {
   #out;
   /** Whether the cursor stands behind streamed text. */
   #mid_line = false;
+  /** The last state of each tool Part. */
   #states = new Map();
+  /** The text Parts that were told, or are being told. */
+  #told = new Set();
   #silence;
   #model;
 
@@ -31,7 +34,10 @@ export class Story {
 
   on_mutation(mutation) {
     this.#expect_more();
-    if (mutation.variant === "delta" && mutation.type === "text") this.#say(mutation.delta);
+    if (mutation.variant === "delta" && mutation.type === "text") {
+      this.#told.add(mutation.part_id);
+      this.#say(mutation.delta);
+    }
     if (mutation.variant === "part") this.#on_part(mutation.part);
     if (mutation.variant === "message")
       for (const part of mutation.message.parts) this.#on_part(part, mutation.message.role);
@@ -60,10 +66,9 @@ export class Story {
 
   /** A text that is done was told with its deltas, unless it came whole. */
   #end_of_text(part) {
-    if (this.#states.get(part.part_id) === "done") return;
-    this.#states.set(part.part_id, "done");
+    if (!this.#told.has(part.part_id)) this.#say(part.text);
+    this.#told.add(part.part_id);
     if (this.#mid_line) this.line();
-    else this.#say(part.text);
   }
 
   #on_tool(part) {
