@@ -96,7 +96,15 @@ export interface Issue {
   message: string;
 }
 
+export interface SessionErrorDetails {
+  issues?: Issue[];
+  interaction?: SessionInteraction;
+  cause?: unknown;
+}
+
+/** A refused call. Its message says what to do. */
 export declare class SessionError extends Error {
+  constructor(code: SessionErrorCode, message: string, details?: SessionErrorDetails);
   readonly code: SessionErrorCode;
   /** Everything that is wrong with a refused value. */
   readonly issues?: Issue[];

@@ -31,7 +31,7 @@ export function total(results) {
 export function close(results) {
   process.stdout.write("\n");
   for (const { stage, passed, failed } of results) {
-    process.stdout.write(`${stage}: ${passed} passed, ${failed} failed;\n`);
+    process.stdout.write(`${stage}: ${passed} of ${passed + failed} hold\n`);
   }
   const { passed, failed } = total(results);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);

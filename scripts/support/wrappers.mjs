@@ -1,7 +1,7 @@
 // The ES module side of each entry point: it re-exports the one CommonJS implementation, so that both kinds of
 // consumer get the same classes. Written by name, as Node does not see every CommonJS export by itself.
 
-import { existsSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { root } from "./run.mjs";
 
@@ -16,7 +16,6 @@ const ENTRIES = [
 
 export function write_wrappers() {
   for (const { entry, types } of ENTRIES) {
-    if (!existsSync(`${root}dist/${entry}.js`)) continue;
     const names = Object.keys(require(`${root}dist/${entry}.js`)).sort();
     const list = names.map((name) => `export const ${name} = implementation.${name};\n`).join("");
     const from = `./${entry.split("/").at(-1)}.js`;

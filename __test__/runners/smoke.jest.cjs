@@ -1,0 +1,3 @@
+const { define } = require("./smoke_suite.cjs");
+
+define(test);

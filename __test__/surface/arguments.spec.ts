@@ -1,0 +1,104 @@
+import { Agent, memory, SessionError, sqlite, Workspace } from "@downcity/agent";
+import { expect, test } from "vitest";
+import { open_session } from "./support.js";
+
+const WRONG = [undefined, null, 0, 1, "text", true, [], () => {}, Symbol("s"), 10n];
+/** Whatever is wrong with it, these must not be reached by the type checker. */
+const loose = <T>(value: unknown): T => value as T;
+
+type Method = (value: unknown) => unknown;
+
+async function problem_of(method: Method, value: unknown): Promise<unknown> {
+  try {
+    await method(value);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Every wrong value is refused with words, and none with an accident of the program. */
+async function refuses(method: Method, values: readonly unknown[]): Promise<void> {
+  for (const value of values) {
+    const error = await problem_of(method, value);
+    expect(error, `${String(value)} was taken`).toBeInstanceOf(SessionError);
+    expect((error as SessionError).code).toMatch(/^(INVALID_INPUT|MODEL_INVALID)$/);
+    expect((error as SessionError).message.length).toBeGreaterThan(20);
+  }
+}
+
+const but = (...fine: unknown[]) => WRONG.filter((value) => !fine.includes(value));
+
+test("a Session refuses what its methods do not take, and stays usable", async () => {
+  const { agent, session } = await open_session(["Hi."]);
+  await refuses((value) => session.prompt(loose(value)), [...WRONG, {}, { qery: "x" }]);
+  await refuses((value) => session.prompt({ query: loose(value) }), but("text"));
+  await refuses((value) => session.prompt({ query: "x", signal: loose(value) }), but(undefined));
+  await refuses((value) => session.respond(loose<never>(value)), [...WRONG, {}, { interaction_id: 1 }]);
+  await refuses((value) => session.set(loose(value)), [...WRONG, { secrity: {} }]);
+  await refuses((value) => session.set({}, loose(value)), but(undefined));
+  await refuses((value) => session.set({ model: loose(value) }), but(undefined));
+  await refuses(
+    (value) => session.subscribe(loose(value)),
+    WRONG.filter((value) => typeof value !== "function"),
+  );
+  await refuses(
+    (value) => session.watch(loose(value)),
+    WRONG.filter((value) => typeof value !== "function"),
+  );
+  await refuses((value) => session.mutations(loose(value)), but(undefined));
+  await refuses((value) => session.messages(loose(value)), but(undefined));
+  await refuses((value) => session.messages({ limit: loose(value) }), but(undefined, 1));
+  await refuses((value) => session.interactions.request(loose<never>(value)), [...WRONG, {}, { type: "question" }]);
+  await refuses((value) => session.interactions.approval.request(loose(value)), [...WRONG, {}]);
+  expect(await session.interactions()).toEqual([]);
+  expect((await (await session.prompt({ query: "x" })).finished).success).toBe(true);
+  await agent.dispose();
+});
+
+test("an Agent refuses what its Sessions cannot be opened with", async () => {
+  const { agent } = await open_session([]);
+  const { sessions } = agent;
+  await refuses((value) => sessions.create(loose(value)), but(undefined));
+  await refuses((value) => sessions.create({ workspace: loose(value) }), but(undefined));
+  await refuses((value) => sessions.create({ session_id: loose(value) }), but(undefined, "text"));
+  await refuses((value) => sessions.create({ security: loose(value) }), but(undefined));
+  await refuses((value) => sessions.create({ security: { approval_mode: loose(value) } }), but(undefined));
+  await refuses((value) => sessions.create({ metadata: loose(value) }), but(undefined));
+  const ids = ["", ".", "../x", "a/b", "a\\b", "a\0", "x".repeat(129), "é", "-a", "a b"];
+  for (const method of [sessions.get, sessions.archive, sessions.remove]) {
+    await refuses((value) => method(loose(value)), [...but("text"), ...ids]);
+    await refuses((value) => method("text", loose(value)), but(undefined));
+  }
+  for (const method of [sessions.list, sessions.archived]) {
+    await refuses((value) => method(loose(value)), but(undefined));
+    await refuses((value) => method({ limit: loose(value) }), but(undefined, 1));
+    await refuses((value) => method({ after: loose(value) }), but(undefined));
+  }
+  expect((await sessions.list()).items).toHaveLength(1);
+});
+
+test("constructors refuse what they do not take", async () => {
+  await refuses((value) => new Agent(loose(value)), [...WRONG, {}, { id: "a", modle: 1 }]);
+  await refuses((id) => new Agent({ id: loose(id) }), [...but("text"), "a/b", "..", ""]);
+  for (const key of ["model", "storage", "max_steps", "max_tool_result_chars", "lease_seconds", "tools"]) {
+    const fine = key === "tools" ? [undefined] : [undefined, 1];
+    await refuses((value) => new Agent({ id: "a", [key]: value }), but(...fine));
+  }
+  await refuses(
+    (instruction) => new Agent({ id: "a", instruction: loose(instruction) }),
+    but(undefined, "text"),
+  );
+  await refuses((value) => new Workspace(loose(value)), [...WRONG, {}]);
+  await refuses((path) => new Workspace({ id: "w", path: loose(path) }), [...but("text"), "/dev/null"]);
+  await refuses((path) => sqlite(loose(path)), but("text"));
+  await refuses((options) => sqlite("x.db", loose(options)), [...but(undefined), { synchronous: "off" }]);
+  const broken = {
+    input_schema: { type: "object", properties: { a: { type: "strng" } } },
+    execute: () => null,
+  };
+  await refuses(
+    (tool) => new Agent({ id: "a", tools: { broken: loose(tool) }, storage: memory() }),
+    [broken],
+  );
+});
