@@ -169,9 +169,9 @@ pub struct MessageRow {
     pub updated_at: i64,
 }
 
-/// A Part of a Message as it stands after the whole commit. `part` carries no `interactions` of a tool call, and for a Part that consists of an
-/// Interaction the copy of when it was asked: their rows are the one place where Interactions stand, and a
-/// reader puts them in. Text that is still streaming stands in the journal's deltas.
+/// A Part of a Message as it stands after the whole commit. `part` carries no `interactions` of a tool call: their
+/// rows are the one place where they stand, and a reader puts them in. Fragments of a streaming text that come later
+/// stand in the journal's deltas.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartRow {
     pub message_id: String,

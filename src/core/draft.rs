@@ -72,6 +72,15 @@ impl<'a> Draft<'a> {
         self.effects.push(effect);
     }
 
+    /// Takes back that a call is entered, where that was decided in this very batch.
+    pub fn take_back_entering(&mut self, tool_call_id: &str) -> bool {
+        let before = self.effects.len();
+        self.effects.retain(
+            |effect| !matches!(effect, Effect::EnterTool { call, .. } if call.tool_call_id == tool_call_id),
+        );
+        self.effects.len() < before
+    }
+
     pub fn answer(&mut self, ticket: Ticket, answer: Answer) {
         self.effect(Effect::Answer { ticket, result: Ok(answer) });
     }
@@ -251,6 +260,12 @@ impl<'a> Draft<'a> {
         self.durability = Durability::Power;
         note(&mut self.dirty.interactions, &row.interaction.interaction_id);
         let turn = self.turn_mut();
+        if let Some(part) = turn.parts.iter_mut().find(|part| part.id() == row.part_id)
+            && matches!(part.row.part.body, PartBody::Interaction { .. })
+        {
+            let interaction = Box::new(row.interaction.clone());
+            Arc::make_mut(&mut part.row).part.body = PartBody::Interaction { interaction };
+        }
         let known = turn
             .interactions
             .iter_mut()
@@ -327,10 +342,8 @@ impl<'a> Draft<'a> {
     fn revise(&mut self, message_id: &str) -> u64 {
         let now = self.now();
         let first = !self.dirty.revised.iter().any(|known| known == message_id);
-        if first {
-            note(&mut self.dirty.revised, message_id);
-            note(&mut self.dirty.messages, message_id);
-        }
+        note(&mut self.dirty.revised, message_id);
+        note(&mut self.dirty.messages, message_id);
         let row = self.message_row_mut(message_id);
         if first {
             row.revision += 1;

@@ -25,6 +25,8 @@ pub mod settings;
 pub mod stamp;
 pub mod state;
 mod step;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tool;
 mod turn;

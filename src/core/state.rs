@@ -119,7 +119,7 @@ impl Turn {
     }
 
     pub fn part_of_ref(&self, reference: u32) -> Option<&LivePart> {
-        let (_, part_id) = self.stream.refs.iter().find(|(number, _)| *number == reference)?;
+        let (_, part_id) = self.stream.refs.iter().rev().find(|(number, _)| *number == reference)?;
         self.part(part_id)
     }
 
@@ -189,7 +189,7 @@ fn restore_part(mut row: PartRow) -> LivePart {
             std::mem::take(&mut text.text)
         }
         PartBody::Tool(tool) if tool.state == ToolState::InputStreaming => {
-            tool.input_text.take().unwrap_or_default()
+            tool.input_text.replace(String::new()).unwrap_or_default()
         }
         _ => String::new(),
     };

@@ -147,7 +147,8 @@ impl Draft<'_> {
         input_text: Option<&String>,
         provider_metadata: &Option<Json>,
     ) -> String {
-        let known = self.turn().part_of_ref(start.part).filter(|part| part.is_streaming());
+        let streams_input = |part: &&LivePart| part.is_streaming() && part.tool().is_some();
+        let known = self.turn().part_of_ref(start.part).filter(streams_input);
         let known = known.map(|part| part.id().to_owned());
         let explains = self.settings.tool(&start.tool_name).is_some_and(|tool| tool.explain);
         let (input, explanation) = match input {

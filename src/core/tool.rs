@@ -136,7 +136,7 @@ impl Draft<'_> {
             let entered = part.row.call.as_ref().is_some_and(|call| call.execution_started);
             let tool_call_id = part.tool().expect("only tool calls were picked").tool_call_id.clone();
             self.fail_call_because(&part_id, code, message, reason);
-            if entered {
+            if entered && !self.take_back_entering(&tool_call_id) {
                 self.effect(Effect::AbortTool { tool_call_id });
             }
         }

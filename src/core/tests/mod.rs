@@ -1,0 +1,12 @@
+//! The core without a runtime: given inputs, expect the exact changes and effects, and the invariants after each.
+
+mod approvals;
+mod configuration;
+mod crash;
+mod model_streams;
+mod questions;
+mod random;
+mod scenario;
+mod stop_and_respond;
+mod stored;
+mod turns;

@@ -1,0 +1,408 @@
+//! A Session driven by hand: inputs go in, what comes out is looked at, and the invariants hold after each.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+
+use super::stored::Stored;
+use crate::core::{
+    change::{ApprovalMode, SessionRow},
+    effect::{Answer, Effect, ModelRequest, ToolCall, TurnResult},
+    engine::{Decided, Engine, Receipt},
+    error::Refusal,
+    input::{Input, ModelEvent},
+    interaction::Interaction,
+    lifecycle::tool_may_become,
+    message::{PartBody, ToolState},
+    settings::{Settings, ToolDefinition},
+    stamp::Stamp,
+    state::{LivePart, PromptFeed, SessionState, Stream},
+};
+
+pub struct Scenario {
+    settings: Arc<Settings>,
+    pub engine: Engine,
+    pub stored: Stored,
+    /// Everything the core asked for since the last `take_effects`.
+    effects: Vec<Effect>,
+    ticket: u64,
+    now: i64,
+    pub outside: Outside,
+}
+
+/// What the outside has been asked to do and has not finished.
+#[derive(Debug, Default)]
+pub struct Outside {
+    pub model: Option<ModelRequest>,
+    pub preparing: BTreeMap<String, ToolCall>,
+    pub running: BTreeMap<String, ToolCall>,
+    pub entered: BTreeSet<String>,
+    pub ended_turns: Vec<TurnResult>,
+    /// Stream numbers of the running request.
+    pub next_ref: u32,
+}
+
+pub fn tools() -> Value {
+    json!([
+        { "name": "plain", "description": "Does it.", "gate": "none", "schema": { "type": "object" } },
+        {
+            "name": "strict", "gate": "none", "explain": true,
+            "schema": { "type": "object", "required": ["path"], "properties": { "path": { "type": "string" } }, "additionalProperties": false },
+        },
+        { "name": "gated", "description": "Needs a yes.", "gate": "always", "schema": { "type": "object" } },
+        { "name": "hosted", "gate": "host" },
+    ])
+}
+
+impl Scenario {
+    pub fn new() -> Self {
+        let tools: Vec<ToolDefinition> = serde_json::from_value(tools()).unwrap();
+        let settings = Arc::new(Settings::new(8, tools).unwrap());
+        let row = SessionRow {
+            session_id: "s".into(),
+            metadata: None,
+            approval_mode: ApprovalMode::Ask,
+            effective_approval_mode: ApprovalMode::Ask,
+            revision: 0,
+            commits: 0,
+            last_commit_id: String::new(),
+            message_count: 0,
+            active_turn_id: None,
+            created_at: 1,
+            updated_at: 1,
+        };
+        Self {
+            engine: Engine::created(settings.clone(), row.clone()),
+            settings,
+            stored: Stored::new(row),
+            effects: Vec::new(),
+            ticket: 0,
+            now: 1_700_000_000_000,
+            outside: Outside::default(),
+        }
+    }
+
+    // ---- Inputs ------------------------------------------------------------------------------
+
+    /// A batch, decided in one commit.
+    pub fn batch(&mut self, inputs: &[Input]) {
+        let before = self.engine.state().clone();
+        self.now += 1;
+        let stamp = Stamp::new(self.now, self.now as u64);
+        match self.engine.decide(inputs, stamp) {
+            Decided::Settled(effects) => {
+                let after = self.engine.state();
+                assert_eq!(persisted(after), persisted(&before), "what is not written does not change");
+                self.take(effects);
+            }
+            Decided::Proposed(proposal) => {
+                assert_eq!(self.engine.state(), &before, "nothing counts before the receipt");
+                let commit = proposal.commit().clone();
+                self.stored.apply(&commit);
+                let effects = self.engine.commit(*proposal, &Receipt::of(&commit.commit_id));
+                self.take(effects);
+            }
+        }
+        self.assert_invariants();
+    }
+
+    /// An input from JavaScript, as JSON; a caller's gets its answer back.
+    pub fn input(&mut self, input: Value) -> Result<Option<Answer>, Refusal> {
+        self.ticket += 1;
+        let mut input = input;
+        input["ticket"] = json!(self.ticket);
+        self.batch(&[serde_json::from_value(input).unwrap()]);
+        let ticket = self.ticket;
+        let answer = self.effects.iter().find_map(|effect| match effect {
+            Effect::Answer { ticket: of, result } if *of == ticket => Some(result.clone()),
+            Effect::AnswerFromHistory { ticket: of, interaction_id } if *of == ticket => {
+                let known = self.stored.interactions.iter().map(|row| &row.interaction);
+                let found = known.clone().find(|known| known.interaction_id == *interaction_id);
+                Some(Err(found.map_or_else(
+                    || Refusal::unknown_interaction(interaction_id),
+                    |interaction| Refusal::terminal(interaction.clone()),
+                )))
+            }
+            _ => None,
+        });
+        answer.transpose()
+    }
+
+    pub fn prompt(&mut self, text: &str) -> String {
+        match self.input(json!({ "input": "prompt", "parts": [{ "type": "text", "text": text }] })) {
+            Ok(Some(Answer::Prompt { turn_id, .. })) => turn_id,
+            other => panic!("a prompt is queued: {other:?}"),
+        }
+    }
+
+    pub fn model(&mut self, event: Value) {
+        let step_id = self.outside.model.as_ref().expect("the model was asked").step_id.clone();
+        self.input(json!({ "input": "model", "step_id": step_id, "event": event })).unwrap();
+    }
+
+    pub fn delta(&mut self, part: u32, text: &str) {
+        let step_id = self.outside.model.as_ref().expect("the model was asked").step_id.clone();
+        let event = ModelEvent::Delta { part, text: text.to_owned() };
+        self.batch(&[Input::Model { step_id, event }]);
+    }
+
+    /// The model calls these tools, and its stream ends properly.
+    pub fn calls(&mut self, calls: &[(&str, &str, Value)]) {
+        for (number, (id, name, input)) in calls.iter().enumerate() {
+            self.model(json!({
+                "type": "tool_call", "ref": number, "tool_name": name, "tool_call_id": id, "input": input,
+            }));
+        }
+        self.finish("tool-calls");
+    }
+
+    pub fn says(&mut self, text: &str) {
+        self.model(json!({ "type": "text_start", "ref": 0 }));
+        self.delta(0, text);
+        self.model(json!({ "type": "text_end", "ref": 0 }));
+        self.finish("stop");
+    }
+
+    /// Text under a number that no other Part of the stream has.
+    pub fn says_more(&mut self, text: &str) {
+        self.model(json!({ "type": "text_start", "ref": 99 }));
+        self.delta(99, text);
+        self.model(json!({ "type": "text_end", "ref": 99 }));
+        self.finish("stop");
+    }
+
+    pub fn finish(&mut self, reason: &str) {
+        let usage = json!({ "input_tokens": 2, "output_tokens": 1, "total_tokens": 3 });
+        self.model(json!({ "type": "finish", "reason": reason, "usage": usage }));
+    }
+
+    pub fn settle(&mut self, tool_call_id: &str, output: Value) {
+        self.input(json!({ "input": "tool_settled", "tool_call_id": tool_call_id, "ok": output })).unwrap();
+    }
+
+    pub fn ask_approval(&mut self, tool_call_id: &str) -> Result<Option<Answer>, Refusal> {
+        let turn_id = self.stored.session.active_turn_id.clone();
+        self.input(json!({ "input": "approval", "request": {
+            "turn_id": turn_id, "tool_call_id": tool_call_id, "payload": { "operation": "tool" },
+        } }))
+    }
+
+    pub fn respond(&mut self, interaction_id: &str, response: Value) -> Result<Interaction, Refusal> {
+        let answer = self.input(json!({
+            "input": "respond", "interaction_id": interaction_id, "response": response,
+        }))?;
+        match answer {
+            Some(Answer::Interaction(interaction)) => Ok(*interaction),
+            other => panic!("an answer gives the committed Interaction: {other:?}"),
+        }
+    }
+
+    pub fn approve(&mut self, interaction_id: &str) -> Result<Interaction, Refusal> {
+        let payload = json!({ "decision": "approved" });
+        self.respond(interaction_id, json!({ "type": "approval", "outcome": "resolved", "payload": payload }))
+    }
+
+    /// The process ends between two commits, and the next one opens the Session.
+    pub fn crash_and_open(&mut self) {
+        self.outside.model = None;
+        self.outside.preparing.clear();
+        self.outside.running.clear();
+        self.engine = Engine::restored(self.settings.clone(), self.stored.open_rows());
+        self.input(json!({ "input": "open" })).unwrap();
+    }
+
+    // ---- What came out -----------------------------------------------------------------------
+
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    pub fn pending(&self) -> Vec<Interaction> {
+        let rows = self.stored.interactions.iter();
+        rows.filter(|row| row.interaction.is_pending()).map(|row| row.interaction.clone()).collect()
+    }
+
+    pub fn tool_state(&self, tool_call_id: &str) -> ToolState {
+        self.tool(tool_call_id)["state"]
+            .as_str()
+            .map(|word| serde_json::from_value(json!(word)).unwrap())
+            .unwrap()
+    }
+
+    /// The Tool Part as `messages()` shows it.
+    pub fn tool(&self, tool_call_id: &str) -> Value {
+        let messages = self.stored.shown();
+        let mut parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap().iter());
+        parts.find(|part| part["tool_call_id"] == tool_call_id).expect("the call is shown").clone()
+    }
+
+    pub fn last_turn(&self) -> &TurnResult {
+        self.outside.ended_turns.last().expect("a Turn has ended")
+    }
+
+    fn take(&mut self, effects: Vec<Effect>) {
+        for effect in &effects {
+            match effect {
+                Effect::RequestModel(request) => {
+                    self.assert_sendable(request);
+                    self.outside.model = Some(request.clone());
+                    self.outside.next_ref = 0;
+                }
+                Effect::AbortModel { step_id } => {
+                    if self.outside.model.as_ref().is_some_and(|request| request.step_id == *step_id) {
+                        self.outside.model = None;
+                    }
+                }
+                Effect::PrepareTool(call) => {
+                    self.outside.preparing.insert(call.tool_call_id.clone(), call.clone());
+                }
+                Effect::EnterTool { call, .. } => {
+                    let first = self.outside.entered.insert(call.tool_call_id.clone());
+                    assert!(first, "execute is entered once for a call (I9)");
+                    assert_eq!(self.tool_state(&call.tool_call_id), ToolState::Running);
+                    self.outside.running.insert(call.tool_call_id.clone(), call.clone());
+                }
+                Effect::AbortTool { tool_call_id } => {
+                    self.outside.running.remove(tool_call_id);
+                }
+                Effect::TurnEnded { result } => {
+                    self.outside.ended_turns.push(result.clone());
+                    self.outside.preparing.clear();
+                }
+                _ => {}
+            }
+        }
+        self.effects.extend(effects);
+    }
+
+    // ---- Invariants --------------------------------------------------------------------------
+
+    fn assert_invariants(&self) {
+        self.stored.assert_tools_match_their_interactions();
+        let restored = SessionState::restore(self.stored.open_rows());
+        assert_eq!(persisted(&restored), persisted(self.engine.state()), "restore(rows) is the live state");
+        assert_eq!(fold(&self.stored.journal), self.stored.shown(), "folded Mutations are what queries show");
+        self.assert_nothing_stalls();
+    }
+
+    /// I12: while a Turn is unfinished, somebody has something to do.
+    fn assert_nothing_stalls(&self) {
+        if self.engine.state().is_running() {
+            let outside = &self.outside;
+            let busy =
+                outside.model.is_some() || !outside.preparing.is_empty() || !outside.running.is_empty();
+            assert!(busy || !self.pending().is_empty(), "nothing is outstanding and the Turn does not go on");
+        }
+    }
+
+    /// I10: what the model is sent has an end for each of its calls.
+    fn assert_sendable(&self, request: &ModelRequest) {
+        let calls =
+            request.messages.iter().flat_map(|message| &message.parts).filter_map(|part| match &part.body {
+                PartBody::Tool(tool) => Some(tool),
+                _ => None,
+            });
+        for call in calls {
+            assert!(call.state.is_terminal(), "a request goes out when every call has a result: {call:?}");
+            assert!(call.output.is_some() || call.error.is_some());
+        }
+    }
+}
+
+/// The state without what belongs to the process, and without what ended and is only still at hand.
+fn persisted(state: &SessionState) -> SessionState {
+    let mut state = state.clone();
+    state.feed = PromptFeed::default();
+    state.unsettled = false;
+    if let Some(turn) = &mut state.turn {
+        turn.stream = Stream::default();
+        let whole = turn.clone();
+        let open = |part: &LivePart| whole.in_current_step(part) || whole.has_pending(part.id());
+        turn.parts.retain(open);
+        let kept = turn.parts.clone();
+        turn.interactions.retain(|row| kept.iter().any(|part| part.id() == row.part_id));
+        let current = turn.row.message_id.clone();
+        turn.messages.retain(|row| {
+            Some(&row.message_id) == current.as_ref()
+                || kept.iter().any(|part| part.row.message_id == row.message_id)
+        });
+    }
+    state
+}
+
+/// Folds the journal the way a subscriber does, and checks what no subscriber may see on the way.
+pub fn fold(journal: &[Value]) -> Vec<Value> {
+    let mut messages: Vec<Value> = Vec::new();
+    for mutation in journal {
+        match mutation["variant"].as_str().unwrap() {
+            "message" => {
+                let message = mutation["message"].clone();
+                assert!(messages.iter().all(|known| known["message_id"] != message["message_id"]));
+                messages.push(message);
+            }
+            "part" => {
+                let message = find(&mut messages, &mutation["message_id"]);
+                touch(message, mutation);
+                put_part(message["parts"].as_array_mut().unwrap(), &mutation["part"]);
+            }
+            "delta" => {
+                let message = find(&mut messages, &mutation["message_id"]);
+                touch(message, mutation);
+                let parts = message["parts"].as_array_mut().unwrap();
+                let part = parts.iter_mut().find(|part| part["part_id"] == mutation["part_id"]).unwrap();
+                let field = if mutation["type"] == "tool_input" { "input_text" } else { "text" };
+                assert!(
+                    part["state"] == "streaming" || part["state"] == "input-streaming",
+                    "no delta after the end"
+                );
+                let text =
+                    part[field].as_str().unwrap_or_default().to_owned() + mutation["delta"].as_str().unwrap();
+                part[field] = json!(text);
+            }
+            _ => {}
+        }
+        messages.iter_mut().for_each(derive_state);
+    }
+    messages
+}
+
+fn find<'a>(messages: &'a mut [Value], id: &Value) -> &'a mut Value {
+    messages.iter_mut().find(|message| message["message_id"] == *id).expect("the Message was published first")
+}
+
+fn touch(message: &mut Value, mutation: &Value) {
+    message["revision"] = mutation["revision"].clone();
+    message["updated_at"] = mutation["created_at"].clone();
+}
+
+fn put_part(parts: &mut Vec<Value>, part: &Value) {
+    let pending = |part: &Value| {
+        let asked = part["interactions"].as_array();
+        asked.is_some_and(|asked| asked.iter().any(|interaction| interaction["status"] == "pending"))
+    };
+    if part["type"] == "tool" {
+        assert_eq!(part["state"] == "waiting-user", pending(part), "I1 in what is published: {part}");
+    }
+    let Some(known) = parts.iter_mut().find(|known| known["part_id"] == part["part_id"]) else {
+        parts.push(part.clone());
+        return;
+    };
+    if part["type"] == "tool" && known["state"] != part["state"] {
+        let state = |part: &Value| serde_json::from_value::<ToolState>(part["state"].clone()).unwrap();
+        assert!(tool_may_become(state(known), state(part)), "{} -> {}", known["state"], part["state"]);
+    }
+    *known = part.clone();
+}
+
+fn derive_state(message: &mut Value) {
+    let open = |part: &Value| match part["type"].as_str().unwrap() {
+        "tool" => part["state"] != "completed" && part["state"] != "failed",
+        "interaction" => part["interaction"]["status"] == "pending",
+        _ => part["state"] == "streaming",
+    };
+    let open = message["parts"].as_array().unwrap().iter().any(open);
+    message["state"] = json!(if open { "streaming" } else { "done" });
+}
