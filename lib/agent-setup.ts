@@ -1,5 +1,6 @@
 import type { Storage } from "../index.js";
 import { accept_count, accept_id, accept_options, accept_seconds, accept_text } from "./accept.js";
+import { json_text } from "./bridge.js";
 import { ModelShelf } from "./models.js";
 import { accept_storage } from "./storage.js";
 import { ToolRegistry } from "./tools/registry.js";
@@ -48,6 +49,6 @@ export function agent_setup(options: unknown): AgentSetup {
     storage: accept_storage(given.storage),
     max_tool_result_chars:
       accept_count(given.max_tool_result_chars, "max_tool_result_chars") ?? MAX_TOOL_RESULT_CHARS,
-    settings_json: JSON.stringify(settings),
+    settings_json: json_text(settings),
   };
 }

@@ -58,6 +58,11 @@ export class AgentStore {
     await this.#bridge.call({ op, session_id });
   }
 
+  /** The Agent has ended, and no Session is open any more. */
+  end(): void {
+    this.#bridge.end();
+  }
+
   /** Every Session that is open. */
   opened(): Session[] {
     return [...this.#open.values()];

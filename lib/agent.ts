@@ -81,6 +81,8 @@ export class Agent implements PublicAgent {
     const ends = await Promise.allSettled(opened.map(end));
     const failed = ends.find((outcome) => outcome.status === "rejected");
     if (failed !== undefined) throw failed.reason;
+    for (const store of this.#stores.values()) store.end();
+    this.#stores.clear();
   }
 
   #sessions(): Sessions {

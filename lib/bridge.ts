@@ -1,4 +1,5 @@
 import { type ErrorEnvelope, message_of, SessionError, session_error_from } from "./errors.js";
+import { normalise } from "./json.js";
 import type { KeepAlive } from "./keep-alive.js";
 import { type NativeAgent, type NativeStore, native_binding } from "./native.js";
 
@@ -17,9 +18,17 @@ export interface SessionEvents {
 /** Takes an answer in the order of events, before any later event is dispatched. */
 type OnAnswer<Ok, Result> = (ok: Ok) => Result;
 
+type Ask = (native: NativeAgent, ticket: number) => boolean;
+
 interface Ticket {
   ok(value: unknown): void;
   error(error: ErrorEnvelope): void;
+}
+
+/** JSON writes a lone surrogate as an escape, which the native side refuses; such text is mended first. */
+export function json_text(value: object): string {
+  const text = JSON.stringify(value);
+  return /\\u[dD][89a-fA-F]/.test(text) ? normalise(value).text : text;
 }
 
 /**
@@ -27,13 +36,14 @@ interface Ticket {
  * and work come up through one ordered outbox, and are dispatched in that order, never on a caller's stack.
  */
 export class Bridge {
-  readonly #native: NativeAgent;
+  #native: NativeAgent | undefined;
   readonly #keep_alive: KeepAlive;
   readonly #tickets = new Map<number, Ticket>();
   readonly #sessions = new Map<number, SessionEvents>();
   #last_ticket = 0;
   #scheduled = false;
   #draining = false;
+  #ended = false;
 
   constructor(store: NativeStore, settings_json: string, keep_alive: KeepAlive) {
     const { NativeAgent } = native_binding();
@@ -49,47 +59,57 @@ export class Bridge {
     this.#sessions.set(handle, session);
   }
 
-  attached(handle: number): SessionEvents | undefined {
-    return this.#sessions.get(handle);
-  }
-
   /** The handle is of no more use; what still comes for it is dropped. */
   release(handle: number): void {
     this.#sessions.delete(handle);
-    this.#sent(this.#native.call(JSON.stringify({ op: "release", session: handle })));
+    this.#send((native) => native.call(json_text({ op: "release", session: handle })));
+  }
+
+  /**
+   * The Agent has ended: lets the native side go, which holds this object as this object holds it.
+   * Calls that are not answered yet keep it until they are.
+   */
+  end(): void {
+    this.#ended = true;
+    if (this.#tickets.size === 0) this.#native = undefined;
   }
 
   observe(handle: number, on: boolean): void {
-    if (this.#sessions.has(handle)) this.#native.observe(handle, on);
+    if (this.#sessions.has(handle)) this.#native?.observe(handle, on);
   }
 
   /** A request to the Agent. `on_ok` runs in the order of events. */
   call<Ok, Result = Ok>(request: object, on_ok?: OnAnswer<Ok, Result>): Promise<Result> {
-    return this.#ask((ticket) => this.#native.call(JSON.stringify({ ...request, ticket })), on_ok);
+    return this.#ask((native, ticket) => native.call(json_text({ ...request, ticket })), on_ok);
   }
 
   /** A request to a Session. `on_ok` runs in the order of events. */
   ask<Ok, Result = Ok>(handle: number, input: object, on_ok?: OnAnswer<Ok, Result>): Promise<Result> {
-    return this.#ask((ticket) => this.#native.input(handle, JSON.stringify({ ...input, ticket })), on_ok);
+    return this.#ask((native, ticket) => native.input(handle, json_text({ ...input, ticket })), on_ok);
   }
 
   /** Something that happened, as JSON text; nobody waits for an answer. */
   tell(handle: number, input_json: string): void {
-    if (this.#sessions.has(handle)) this.#sent(this.#native.input(handle, input_json));
+    if (this.#sessions.has(handle)) this.#send((native) => native.input(handle, input_json));
   }
 
   delta(handle: number, step_id: string, ref: number, text: string): void {
-    if (this.#sessions.has(handle)) this.#sent(this.#native.delta(handle, step_id, ref, text));
+    if (this.#sessions.has(handle)) this.#send((native) => native.delta(handle, step_id, ref, text));
   }
 
-  #ask<Ok, Result>(send: (ticket: number) => boolean, on_ok?: OnAnswer<Ok, Result>): Promise<Result> {
+  #ask<Ok, Result>(send: Ask, on_ok?: OnAnswer<Ok, Result>): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       this.#last_ticket += 1;
       const ticket = this.#last_ticket;
       const take = (settle: () => void) => {
         this.#tickets.delete(ticket);
         this.#keep_alive.call_ended();
-        settle();
+        if (this.#ended) this.end();
+        try {
+          settle();
+        } catch (error) {
+          reject(error);
+        }
       };
       this.#tickets.set(ticket, {
         ok: (value) => take(() => resolve(on_ok === undefined ? (value as Result) : on_ok(value as Ok))),
@@ -97,15 +117,16 @@ export class Bridge {
       });
       this.#keep_alive.call_started();
       try {
-        this.#sent(send(ticket));
+        this.#send((native) => send(native, ticket));
       } catch (error) {
         take(() => reject(error));
       }
     });
   }
 
-  #sent(has_events: boolean): void {
-    if (!has_events || this.#scheduled) return;
+  #send(send: (native: NativeAgent) => boolean): void {
+    if (this.#native === undefined) throw new SessionError("SESSION_CLOSED", "The Agent was disposed.");
+    if (!send(this.#native) || this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(() => this.#drain());
   }
@@ -116,7 +137,7 @@ export class Bridge {
     if (this.#draining) return;
     this.#draining = true;
     try {
-      for (let text = this.#native.drain(); text !== null; text = this.#native.drain()) {
+      for (let text = this.#native?.drain(); typeof text === "string"; text = this.#native?.drain()) {
         for (const event of JSON.parse(text) as NativeEvent[]) this.#dispatch_safely(event);
       }
     } finally {

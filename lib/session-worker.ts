@@ -1,6 +1,6 @@
 import type { Message, MessagesPage } from "../index.js";
 import type { AgentSetup } from "./agent-setup.js";
-import type { NativeEvent } from "./bridge.js";
+import { json_text, type NativeEvent } from "./bridge.js";
 import { message_of } from "./errors.js";
 import { ModelDriver } from "./model/driver.js";
 import type { ModelSink } from "./model/events.js";
@@ -93,7 +93,7 @@ export class SessionWorker implements Worker {
   #sink(step_id: string): ModelSink {
     const { bridge, handle } = this.#port;
     return {
-      event: (event) => this.#port.tell(JSON.stringify({ input: "model", step_id, event })),
+      event: (event) => this.#port.tell(json_text({ input: "model", step_id, event })),
       delta: (ref, text) => bridge.delta(handle, step_id, ref, text),
     };
   }

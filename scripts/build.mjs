@@ -10,7 +10,9 @@ const LIB_SOURCES = ["lib", "index.d.ts", "types", "tsconfig.json", "scripts/sup
 
 export function build_native(release) {
   const stamp = `native/.${release ? "release" : "debug"}`;
-  if (is_fresh(stamp, NATIVE_SOURCES)) return;
+  // For work in the repository either will do.
+  const fitting = release ? [stamp] : ["native/.release", stamp];
+  if (fitting.some((built) => is_fresh(built, NATIVE_SOURCES))) return;
   say(`Building the native binding (${release ? "release" : "debug"}; the first time takes a few minutes)`);
   const names = ["--js", "binding.cjs", "--dts", "binding.d.ts", "-o", "native"];
   must(bin("napi"), ["build", "--platform", ...names, ...(release ? ["--release"] : [])]);

@@ -1,24 +1,25 @@
-// Shows a Session at work: builds what is missing, then runs the demo in this very process, so that the terminal
-// and its Ctrl-C are the demo's.
+// The demo. On a bare clone it brings the packages and builds first.
 import { HELP, read_options } from "../examples/demo/options.mjs";
 import { build } from "./build.mjs";
 import { install } from "./support/install.mjs";
 
-async function run(args) {
-  const options = read_options(args);
-  if (options.help) {
-    process.stdout.write(HELP);
-    return 0;
+function options() {
+  try {
+    return read_options(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${error.message}\n\n${HELP}`);
+    return undefined;
   }
+}
+
+async function run(wanted) {
   install();
   build();
   const { main } = await import("../examples/demo/main.mjs");
-  return main(options);
+  return main(wanted);
 }
 
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (error) {
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
-}
+const wanted = options();
+if (wanted === undefined) process.exitCode = 2;
+else if (wanted.help) process.stdout.write(HELP);
+else process.exitCode = await run(wanted);

@@ -49,7 +49,10 @@ test("a Session refuses what its methods do not take, and stays usable", async (
   await refuses((value) => session.mutations(loose(value)), but(undefined));
   await refuses((value) => session.messages(loose(value)), but(undefined));
   await refuses((value) => session.messages({ limit: loose(value) }), but(undefined, 1));
-  await refuses((value) => session.interactions.request(loose<never>(value)), [...WRONG, {}, { type: "question" }]);
+  await refuses(
+    (value) => session.interactions.request(loose<never>(value)),
+    [...WRONG, {}, { type: "question" }],
+  );
   await refuses((value) => session.interactions.approval.request(loose(value)), [...WRONG, {}]);
   expect(await session.interactions()).toEqual([]);
   expect((await (await session.prompt({ query: "x" })).finished).success).toBe(true);
@@ -101,4 +104,17 @@ test("constructors refuse what they do not take", async () => {
     (tool) => new Agent({ id: "a", tools: { broken: loose(tool) }, storage: memory() }),
     [broken],
   );
+});
+
+test("text that is not well formed is taken as text, not as an accident", async () => {
+  const { agent, session } = await open_session([[{ text: "Hi \ud83d" }]], {
+    instruction: "Be \ud800 brief",
+  });
+  const response = { type: "approval", outcome: "denied", reason: "no \udc00" } as const;
+  const answering = session.respond({ interaction_id: "\ud800", response });
+  await expect(answering).rejects.toMatchObject({ code: "INTERACTION_NOT_FOUND" });
+  const { text } = await (await session.prompt({ query: "a \ud800 b" })).finished;
+  expect(text).toBe("Hi \ufffd");
+  expect(JSON.stringify((await session.messages()).items[0])).toContain("a \ufffd b");
+  await agent.dispose();
 });
