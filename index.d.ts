@@ -14,7 +14,14 @@ import type {
   RespondInput,
   SessionInteraction,
 } from "./types/interaction.js";
-import type { ApprovalMode, Message, Mutation, SessionSecurity, Usage } from "./types/message.js";
+import type {
+  ApprovalMode,
+  InteractionOfSession,
+  Message,
+  Mutation,
+  SessionSecurity,
+  Usage,
+} from "./types/message.js";
 import type { AgentTool, AnyTool } from "./types/tool.js";
 
 export * from "./types/interaction.js";
@@ -207,6 +214,10 @@ export declare class Agent {
   constructor(options: AgentOptions);
   readonly id: string;
   readonly sessions: Sessions;
+  /** What is pending in all Sessions of the store, open or not, oldest first. */
+  interactions<T extends Interaction = SessionInteraction>(
+    options?: PageOptions,
+  ): Promise<Page<InteractionOfSession<T>>>;
   /** Closes every Session it has open; what is pending is cancelled (`session_disposed`). */
   dispose(): Promise<void>;
   /** Lets go without ending anything: a later process, or another, goes on. */

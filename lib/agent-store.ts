@@ -1,4 +1,11 @@
-import type { Page, Session as PublicSession, SecurityOptions, SessionItem, Storage } from "../index.js";
+import type {
+  Interaction,
+  Page,
+  Session as PublicSession,
+  SecurityOptions,
+  SessionItem,
+  Storage,
+} from "../index.js";
 import type { AgentSetup } from "./agent-setup.js";
 import { Bridge } from "./bridge.js";
 import type { KeepAlive } from "./keep-alive.js";
@@ -51,6 +58,11 @@ export class AgentStore {
 
   list(archived: boolean, page: PageRequest): Promise<Page<SessionItem>> {
     return this.#bridge.call({ op: "list", archived, ...page });
+  }
+
+  /** What is pending in any Session, open or not, oldest first. */
+  pending(page: PageRequest): Promise<Page<Interaction>> {
+    return this.#bridge.call({ op: "pending", ...page });
   }
 
   async change(op: "archive" | "remove", session_id: string): Promise<void> {

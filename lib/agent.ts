@@ -1,10 +1,13 @@
 import type {
   AgentOptions,
   CreateSessionOptions,
+  Interaction,
+  InteractionOfSession,
   Page,
   PageOptions,
   Agent as PublicAgent,
   Session,
+  SessionInteraction,
   SessionItem,
   Sessions,
   StoreOptions,
@@ -18,13 +21,11 @@ import {
   accept_text,
 } from "./accept.js";
 import { type AgentSetup, agent_setup } from "./agent-setup.js";
-import { AgentStore } from "./agent-store.js";
+import { AgentStore, type PageRequest } from "./agent-store.js";
 import { SessionError } from "./errors.js";
 import { KeepAlive } from "./keep-alive.js";
 import { default_storage } from "./storage.js";
 import { accept_workspace, type Workspace } from "./workspace.js";
-
-const PAGE_LIMIT = 100;
 
 export class Agent implements PublicAgent {
   readonly id: string;
@@ -43,6 +44,13 @@ export class Agent implements PublicAgent {
     this.sessions = this.#sessions();
     Object.defineProperty(this, "id", { writable: false });
     Object.defineProperty(this, "sessions", { writable: false });
+  }
+
+  async interactions<T extends Interaction = SessionInteraction>(
+    options?: PageOptions,
+  ): Promise<Page<InteractionOfSession<T>>> {
+    const { store, page } = this.#page_of("interactions", options);
+    return (await store.pending(page)) as Page<InteractionOfSession<T>>;
   }
 
   dispose(): Promise<void> {
@@ -116,10 +124,15 @@ export class Agent implements PublicAgent {
   }
 
   async #list(method: string, archived: boolean, options: unknown): Promise<Page<SessionItem>> {
+    const { store, page } = this.#page_of(method, options);
+    return store.list(archived, page);
+  }
+
+  #page_of(method: string, options: unknown): { store: AgentStore; page: PageRequest } {
     const given = accept_optional(options, method, ["workspace", "limit", "after"]);
-    const limit = accept_count(given.limit, "limit") ?? PAGE_LIMIT;
+    const limit = accept_count(given.limit, "limit");
     const after = accept_text(given.after, "after");
-    return this.#store(accept_workspace(given.workspace)).list(archived, { limit, after });
+    return { store: this.#store(accept_workspace(given.workspace)), page: { limit, after } };
   }
 
   async #change(op: "archive" | "remove", session_id: unknown, options: unknown): Promise<void> {

@@ -1,6 +1,6 @@
 // Builds what the package needs to run: the native binding and the compiled lib. Quick when nothing changed.
 //   --release   the binding as it is packed
-import { rmSync, utimesSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { is_fresh } from "./support/fresh.mjs";
 import { bin, must, root, say } from "./support/run.mjs";
 import { write_wrappers } from "./support/wrappers.mjs";
@@ -23,10 +23,13 @@ export function build_native(release) {
 export function build_lib() {
   if (is_fresh("dist/.built", LIB_SOURCES)) return;
   say("Compiling lib");
+  // Aside, so that whoever uses dist meanwhile never finds half of it.
+  const aside = `${root}artifacts/dist-${process.pid}`;
+  must(bin("tsc"), ["-p", "tsconfig.json", "--outDir", aside]);
+  write_wrappers(aside);
+  writeFileSync(`${aside}/.built`, "");
   rmSync(`${root}dist`, { recursive: true, force: true });
-  must(bin("tsc"), ["-p", "tsconfig.json"]);
-  write_wrappers();
-  touch("dist/.built");
+  renameSync(aside, `${root}dist`);
 }
 
 function touch(path) {

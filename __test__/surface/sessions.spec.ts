@@ -137,3 +137,20 @@ test("a disposable Agent and Session end with their block", async () => {
   await agent[Symbol.asyncDispose]();
   await expect(agent.sessions.list()).rejects.toMatchObject({ code: "SESSION_CLOSED" });
 });
+
+test("an Agent lists what is pending in all its Sessions, and pages through it", async () => {
+  const script = [[{ call: "ask", input: {} }], [{ call: "ask", input: {} }]];
+  const { agent, session } = await open_session(script, { tools: { ask: asking_tool } });
+  const other = await agent.sessions.create();
+  for (const one of [session, other]) {
+    await one.prompt({ query: "Go" });
+    await next_interaction(one);
+  }
+  const first = await agent.interactions({ limit: 1 });
+  const second = await agent.interactions({ limit: 1, after: first.next });
+  const ids = [...first.items, ...second.items].map((item) => item.session_id);
+  expect(ids).toEqual([session.id, other.id]);
+  expect(first.items[0]).toMatchObject({ type: "approval", status: "pending" });
+  expect(second.next).toBeUndefined();
+  await agent.dispose();
+});

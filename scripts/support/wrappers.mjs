@@ -3,23 +3,22 @@
 
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { root } from "./run.mjs";
 
 const require = createRequire(import.meta.url);
 
-/** Entry point in dist, and where its types are seen from there. */
+/** Entry point in the compiled folder, and where its types are seen from there. */
 const ENTRIES = [
   { entry: "index", types: "../index.js" },
   { entry: "tools/index", types: "./index.js" },
   { entry: "testing/index", types: "./index.js" },
 ];
 
-export function write_wrappers() {
+export function write_wrappers(folder) {
   for (const { entry, types } of ENTRIES) {
-    const names = Object.keys(require(`${root}dist/${entry}.js`)).sort();
+    const names = Object.keys(require(`${folder}/${entry}.js`)).sort();
     const list = names.map((name) => `export const ${name} = implementation.${name};\n`).join("");
     const from = `./${entry.split("/").at(-1)}.js`;
-    writeFileSync(`${root}dist/${entry}.mjs`, `import implementation from "${from}";\n\n${list}`);
-    writeFileSync(`${root}dist/${entry}.d.mts`, `export * from "${types}";\n`);
+    writeFileSync(`${folder}/${entry}.mjs`, `import implementation from "${from}";\n\n${list}`);
+    writeFileSync(`${folder}/${entry}.d.mts`, `export * from "${types}";\n`);
   }
 }
