@@ -247,7 +247,9 @@ describe("what does not end properly", () => {
 
   it("a model that gives back nothing, or throws at once", async () => {
     const base = { specificationVersion: "v3", provider: "p", modelId: "m" };
-    expect(await run({ ...base, doStream: () => undefined })).toMatchObject([{ type: "failed" }]);
+    expect(await run({ ...base, doStream: () => undefined })).toEqual([
+      failed("The model gave back no stream.", false),
+    ]);
     expect(await run({ ...base, doStream: async () => ({}) })).toEqual([
       failed("The model gave back no stream.", false),
     ]);

@@ -1,7 +1,7 @@
 import { tool as ai_tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import type { SessionError } from "../../lib/errors.js";
+import { SessionError } from "../../lib/errors.js";
 import { define_agent_tool, with_approval } from "../../lib/tools/define.js";
 import { ToolRegistry } from "../../lib/tools/registry.js";
 import type { ToolContext } from "../../types/tool.js";
@@ -314,6 +314,25 @@ describe("gates", () => {
   it("add up: any that asks asks", async () => {
     const both = with_approval(with_approval(tool, { when: () => true }), { when: () => false });
     expect(await prepare(both, {})).toMatchObject({ valid: { ask: true } });
+  });
+});
+
+describe("a gate that would be passed over is refused", () => {
+  const tool = { input_schema: any, execute: () => 1 };
+
+  it.each<[string, unknown, unknown]>([
+    ["no tool", undefined, {}],
+    ["a misspelt option", tool, { wen: () => false }],
+    ["a rule that is no function", tool, { when: true }],
+    ["options that are none", tool, null],
+  ])("%s", (_name, given, options) => {
+    expect(() => with_approval(given as never, options as never)).toThrow(SessionError);
+  });
+
+  it("needsApproval on a tool that is not the AI SDK's", () => {
+    expect(refusal({ t: { ...tool, needsApproval: true } })).toMatch(
+      /^tool "t": needsApproval belongs to.*with_approval/,
+    );
   });
 });
 

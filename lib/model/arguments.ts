@@ -1,4 +1,5 @@
 /** The arguments of a tool call as a model wrote them. */
+import { message_of } from "../errors.js";
 import { JsonError, type JsonObject, type JsonValue, normalise, well_formed } from "../json.js";
 
 export interface Arguments {
@@ -18,8 +19,7 @@ export function arguments_of(raw: unknown): Arguments {
   try {
     return checked(JSON.parse(raw) as unknown, raw);
   } catch (thrown) {
-    const detail = thrown instanceof Error ? thrown.message : "it cannot be parsed";
-    return { input_text: well_formed(raw), problem: `they are not valid JSON: ${well_formed(detail)}` };
+    return { input_text: well_formed(raw), problem: `they are not valid JSON: ${message_of(thrown)}` };
   }
 }
 

@@ -110,8 +110,8 @@ class Run {
 
   async #open(model: AcceptedModel): Promise<Reader | undefined> {
     try {
-      const { stream } = await model.model.doStream(this.#options());
-      return reader_of(stream);
+      const result = await model.model.doStream(this.#options());
+      return reader_of(fields_of(result).stream);
     } catch (thrown) {
       this.#sink.event(failure_of(thrown, false));
       return undefined;

@@ -92,7 +92,7 @@ function read(tool: unknown, owner: string): Definition {
     const fields = fields_of(tool);
     return fields.input_schema === undefined && fields.inputSchema !== undefined
       ? read_ai_sdk(fields, owner)
-      : read_agent_tool(fields);
+      : read_agent_tool(fields, owner);
   } catch (thrown) {
     if (thrown instanceof SessionError) throw thrown;
     throw refuse(owner, `it cannot be read: ${message_of(thrown)}`, thrown);
@@ -101,7 +101,11 @@ function read(tool: unknown, owner: string): Definition {
 
 type Fields = { readonly [key: PropertyKey]: unknown };
 
-function read_agent_tool(fields: Fields): Definition {
+function read_agent_tool(fields: Fields, owner: string): Definition {
+  if (fields.needsApproval !== undefined) {
+    // Passed over, it would be a gate that stands open.
+    throw refuse(owner, "needsApproval belongs to tools of the AI SDK: wrap this one with_approval(tool)");
+  }
   const { description, title, input_schema: schema, execute, resume, explain } = fields;
   return { description, title, schema, execute, resume, explain, rules: rules_of(fields), is_ai_sdk: false };
 }

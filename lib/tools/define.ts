@@ -1,5 +1,6 @@
 /** How users define tools. */
 import type { AgentTool, AnyTool, GateOptions, ToolSchema } from "../../types/tool.js";
+import { SessionError } from "../errors.js";
 
 /**
  * Types a tool: the output of its schema becomes the input of its `execute`. The definition itself is returned.
@@ -29,8 +30,10 @@ export const GATES = Symbol.for("@downcity/agent.gates");
  *
  * @param options `when` is asked once per call with the validated input, which it must not change: anything but a
  * plain `false` asks a person, and a throw fails the call
+ * @throws SessionError `INVALID_INPUT` for what is no tool, and for options that would be passed over
  */
 export function with_approval<Tool extends AnyTool>(tool: Tool, options: GateOptions<Tool> = {}): Tool {
+  check_gate(tool, options);
   const original = tool as Tool & { execute?: unknown; [GATES]?: readonly GateRule[] };
   const copy: object = Object.create(Object.getPrototypeOf(tool), Object.getOwnPropertyDescriptors(tool));
   const rules = [...(original[GATES] ?? []), options.when as GateRule];
@@ -46,4 +49,19 @@ export function with_approval<Tool extends AnyTool>(tool: Tool, options: GateOpt
     });
   }
   return copy as Tool;
+}
+
+/** A rule that was misspelt must not be taken for no rule. */
+function check_gate(tool: unknown, options: unknown): void {
+  const is_object = (value: unknown): boolean => typeof value === "object" && value !== null;
+  if (!is_object(tool))
+    throw new SessionError("INVALID_INPUT", "with_approval takes a tool, and options after it.");
+  const keys = is_object(options) ? Object.keys(options as object) : [""];
+  const { when } = (options ?? {}) as { when?: unknown };
+  if (keys.some((key) => key !== "when") || (when !== undefined && typeof when !== "function")) {
+    throw new SessionError(
+      "INVALID_INPUT",
+      "The options of with_approval are { when } with a function, or left out.",
+    );
+  }
 }
