@@ -31,9 +31,10 @@ function check(what, holds, output = "") {
 /** A folder of programs that holds nothing but Node, npm and a shell: whatever would compile Rust fails. */
 function bare_path(folder) {
   mkdirSync(folder, { recursive: true });
-  const shell = spawnSync("sh", ["-c", "command -v sh npm env node"], { encoding: "utf8" });
-  for (const program of shell.stdout.trim().split("\n"))
-    symlinkSync(program, join(folder, program.split("/").at(-1)));
+  for (const program of ["sh", "env", "npm", "node"]) {
+    const found = spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" }).stdout.trim();
+    symlinkSync(found, join(folder, program));
+  }
   return folder;
 }
 
