@@ -56,4 +56,10 @@ export function tool(tool_call_id: string, fields: Partial<ToolPart>): LoosePart
   return { type: "tool", tool_call_id, tool_name: "write", state: "completed", input: {}, ...fields };
 }
 
+/** The content of a prompt's message, as far as a test looks at it. */
+export function content_of<Content>(message: { content: unknown } | undefined): Content[] {
+  if (!Array.isArray(message?.content)) throw new Error("The prompt has no such message.");
+  return message.content as Content[];
+}
+
 export type { Message };

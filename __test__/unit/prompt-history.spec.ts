@@ -3,7 +3,16 @@ import type { Specification } from "../../lib/model/accept.js";
 import { PromptHistory } from "../../lib/model/history.js";
 import type { PromptMessage } from "../../lib/model/prompt-types.js";
 import { assert_strict_prompt } from "../../lib/testing/index.js";
-import { assistant, type LoosePart, type Message, reasoning, text, tool, user } from "../support/messages.js";
+import {
+  assistant,
+  content_of,
+  type LoosePart,
+  type Message,
+  reasoning,
+  text,
+  tool,
+  user,
+} from "../support/messages.js";
 
 const SPECIFICATIONS = ["v2", "v3", "v4"] as const;
 
@@ -17,12 +26,6 @@ function prompt_of(
   const prompt = history.prompt(undefined, specification);
   assert_strict_prompt(prompt, specification);
   return prompt;
-}
-
-/** The content of a message that has to be there, as far as a test looks at it. */
-function content_of<Content>(message: PromptMessage | undefined): Content[] {
-  expect(message).toBeDefined();
-  return message?.content as unknown as Content[];
 }
 
 /** The results of one step with these Parts. */

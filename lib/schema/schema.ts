@@ -45,12 +45,13 @@ function as_object(schema: unknown, place: string): JsonObject {
   }
 }
 
-/** Arguments are always an object, and providers want the schema to say so at its top. */
+/** Arguments are always an object, and providers want the schema to say so at its top, with its properties. */
 function of_type_object(schema: JsonObject, place: string): JsonObject {
   const { type } = schema;
-  if (type === "object") return schema;
-  if (type === undefined) return { type: "object", ...schema };
-  if (Array.isArray(type) && type.includes("object")) return { ...schema, type: "object" };
+  const named = schema.properties === undefined ? { ...schema, properties: {} } : schema;
+  if (type === "object") return named;
+  if (type === undefined) return { type: "object", ...named };
+  if (Array.isArray(type) && type.includes("object")) return { ...named, type: "object" };
   throw new SessionError(
     "INVALID_INPUT",
     `${place} is of type ${JSON.stringify(type)}, but a model's arguments are always an object. ` +
