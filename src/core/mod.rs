@@ -16,6 +16,7 @@ pub mod json;
 pub mod lifecycle;
 pub mod message;
 pub mod mutation;
+mod parts;
 mod prompt;
 mod question;
 mod recover;

@@ -3,8 +3,12 @@
 //! It knows the store by its trait and the outside by [`Host`]; it decides nothing about a Session.
 
 pub mod agent;
+mod arguments;
 mod clock;
 pub mod error;
 pub mod host;
+mod inbox;
 pub mod runner;
+#[cfg(test)]
+mod tests;
 pub mod view;

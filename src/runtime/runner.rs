@@ -8,7 +8,6 @@
 //! batched and a slow one goes through at once.
 
 use std::{
-    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
@@ -18,6 +17,7 @@ use super::{
     clock,
     error::RuntimeError,
     host::{Host, SessionRef},
+    inbox::Inbox,
     view,
 };
 use crate::{
@@ -25,15 +25,13 @@ use crate::{
         effect::Effect,
         engine::{Decided, Engine, Proposal, Receipt},
         error::Refusal,
-        input::{Input, ModelEvent, Ticket},
+        input::{Input, Ticket},
         interaction::Interaction,
         state::SessionState,
     },
     storage::{SessionKey, Store, StoreError},
 };
 
-/// How many inputs are decided in one commit at the most.
-const BATCH: usize = 1024;
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
 
@@ -48,14 +46,12 @@ pub struct Runner {
 
 struct Inner {
     engine: Engine,
-    inbox: VecDeque<Input>,
+    inbox: Inbox,
     phase: Phase,
     /// The wait before the next try after a store failed; grows while it keeps failing.
     retry: Duration,
     /// Another owner has taken the Session over: nothing more may come from here.
     lost: bool,
-    /// How many inputs are to be decided one at a time, because one among them makes the core panic.
-    one_by_one: usize,
 }
 
 enum Phase {
@@ -98,14 +94,8 @@ impl Runner {
         store: Arc<dyn Store>,
         host: Arc<dyn Host>,
     ) -> Arc<Self> {
-        let inner = Inner {
-            engine,
-            inbox: VecDeque::new(),
-            phase: Phase::Idle,
-            retry: FIRST_RETRY,
-            lost: false,
-            one_by_one: 0,
-        };
+        let inner =
+            Inner { engine, inbox: Inbox::default(), phase: Phase::Idle, retry: FIRST_RETRY, lost: false };
         Arc::new(Self { session, key, fence, store, host, inner: Mutex::new(inner) })
     }
 
@@ -120,7 +110,7 @@ impl Runner {
     /// Brings an input. Effects reach the host before this returns where the store answers at once.
     pub fn submit(self: &Arc<Self>, input: Input) {
         let mut inner = self.lock();
-        inner.push(input);
+        inner.inbox.push(input);
         match std::mem::replace(&mut inner.phase, Phase::Driving) {
             Phase::Idle => {
                 drop(inner);
@@ -150,14 +140,11 @@ impl Runner {
     fn drive(self: &Arc<Self>) {
         loop {
             let mut inner = self.lock();
-            let most = if inner.one_by_one > 0 { 1 } else { BATCH };
-            inner.one_by_one = inner.one_by_one.saturating_sub(1);
-            let count = inner.inbox.len().min(most);
-            if count == 0 {
+            let inputs = inner.inbox.take_batch();
+            if inputs.is_empty() {
                 inner.phase = Phase::Idle;
                 return;
             }
-            let inputs: Vec<Input> = inner.inbox.drain(..count).collect();
             if inner.lost {
                 self.fail(&inputs, &StoreError::LeaseLost, &mut Vec::new());
                 continue;
@@ -170,8 +157,7 @@ impl Runner {
                 }
                 Err(_) => {
                     // One of them broke an invariant: decided one at a time, the others go through.
-                    inner.one_by_one = inputs.len();
-                    inputs.into_iter().rev().for_each(|input| inner.inbox.push_front(input));
+                    inner.inbox.put_back_one_by_one(inputs);
                     continue;
                 }
                 Ok(decided) => decided,
@@ -279,7 +265,7 @@ impl Runner {
         let rows = match result {
             Ok(rows) => rows,
             Err(error) => {
-                let waiting: Vec<Input> = inner.take_calls();
+                let waiting: Vec<Input> = inner.inbox.take_calls();
                 self.fail(&waiting, &error, &mut Vec::new());
                 self.try_later(inner, flight);
                 self.host.wake();
@@ -298,10 +284,8 @@ impl Runner {
                 inner.engine.reload(rows);
             }
             flight.inputs.retain(|input| input.ticket().is_none_or(|ticket| !flight.told.contains(&ticket)));
-            for input in flight.inputs.into_iter().rev() {
-                inner.inbox.push_front(input);
-            }
-            if !foreign && !inner.inbox.is_empty() && !flight.told.is_empty() {
+            inner.inbox.put_back(flight.inputs);
+            if !foreign && !inner.inbox.is_empty() {
                 // The store read but did not write: what is left waits a little before it is tried again.
                 inner.phase = Phase::Idle;
                 self.drive_later(inner);
@@ -413,29 +397,4 @@ fn decide(engine: &mut Engine, inputs: &[Input]) -> Result<Decided, String> {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an invariant was broken").to_owned()
     })
-}
-
-impl Inner {
-    /// Adds an input; fragments of one Part that wait together become one.
-    fn push(&mut self, input: Input) {
-        if let Input::Model { step_id, event: ModelEvent::Delta { part, text } } = &input
-            && let Some(Input::Model {
-                step_id: last_step,
-                event: ModelEvent::Delta { part: last, text: so_far },
-            }) = self.inbox.back_mut()
-            && (last_step, *last) == (&mut step_id.clone(), *part)
-        {
-            so_far.push_str(text);
-            return;
-        }
-        self.inbox.push_back(input);
-    }
-
-    /// Takes the callers' inputs out of the inbox.
-    fn take_calls(&mut self) -> Vec<Input> {
-        let inputs = std::mem::take(&mut self.inbox).into_iter();
-        let (calls, kept): (Vec<_>, Vec<_>) = inputs.partition(|input| input.ticket().is_some());
-        self.inbox = kept.into();
-        calls
-    }
 }

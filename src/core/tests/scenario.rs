@@ -252,9 +252,7 @@ impl Scenario {
                     self.outside.next_ref = 0;
                 }
                 Effect::AbortModel { step_id } => {
-                    if self.outside.model.as_ref().is_some_and(|request| request.step_id == *step_id) {
-                        self.outside.model = None;
-                    }
+                    self.outside.model.take_if(|request| request.step_id == *step_id);
                 }
                 Effect::PrepareTool(call) => {
                     self.outside.preparing.insert(call.tool_call_id.clone(), call.clone());

@@ -1,0 +1,103 @@
+use serde_json::json;
+
+use super::{Fixture, unreliable_store::Fate};
+use crate::storage::StoreError;
+
+fn full() -> StoreError {
+    StoreError::Full("no space left".into())
+}
+
+/// A Turn that waits at a gate; gives the Interaction's id.
+fn waiting(fixture: &Fixture) -> String {
+    fixture.prompt("go").unwrap();
+    fixture.model_calls("gated", "c1");
+    fixture.pending()[0]["interaction_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_prompt_that_cannot_be_written_is_refused_and_leaves_nothing() {
+    let fixture = Fixture::new();
+    fixture.store.next(Fate::Fail(full()));
+    assert!(fixture.prompt("go").unwrap_err().contains("Full"));
+    assert_eq!(fixture.status()["state"], "idle");
+    assert!(fixture.shown().is_empty());
+    fixture.prompt("go").unwrap();
+    fixture.model_says("fine");
+    assert_eq!(fixture.host.wait_for_turn_end(), "fine");
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_leaves_the_interaction_pending() {
+    let fixture = Fixture::new();
+    let id = waiting(&fixture);
+    fixture.store.next(Fate::Fail(full()));
+    assert!(fixture.approve(&id).is_err());
+    assert_eq!(fixture.pending().len(), 1);
+    assert_eq!(fixture.host.entered("c1"), 0);
+    fixture.approve(&id).unwrap();
+    fixture.host.wait_for_entered("c1");
+}
+
+#[test]
+fn an_answer_that_was_written_although_the_store_said_no_is_acted_on() {
+    let fixture = Fixture::new();
+    let id = waiting(&fixture);
+    fixture.store.next(Fate::WriteAndFail(full()));
+    assert!(fixture.approve(&id).is_err(), "nobody knows better at that moment");
+    fixture.host.wait_for_entered("c1");
+    assert_eq!(fixture.approve(&id).unwrap_err(), "INTERACTION_TERMINAL");
+    assert_eq!(fixture.host.entered("c1"), 1);
+}
+
+#[test]
+fn what_a_tool_returned_is_kept_until_it_can_be_written() {
+    let fixture = Fixture::new();
+    fixture.prompt("go").unwrap();
+    fixture.model_calls("plain", "c1");
+    for _ in 0..3 {
+        fixture.store.next(Fate::Fail(full()));
+    }
+    fixture.send(json!({ "input": "tool_settled", "tool_call_id": "c1", "ok": { "n": 1 } }));
+    fixture.model_says("done");
+    assert_eq!(fixture.host.wait_for_turn_end(), "done");
+    let tool = fixture.shown()[1]["parts"][0].clone();
+    assert_eq!(tool["output"], json!({ "n": 1 }));
+    assert!(!fixture.host.seen().warnings.is_empty(), "a developer is told");
+}
+
+#[test]
+fn a_store_out_of_reach_is_asked_again_until_it_answers() {
+    let fixture = Fixture::new();
+    fixture.prompt("go").unwrap();
+    fixture.model_calls("plain", "c1");
+    fixture.store.next(Fate::WriteAndFail(StoreError::Unavailable("gone".into())));
+    fixture.store.fail_reloads(3);
+    fixture.send(json!({ "input": "tool_settled", "tool_call_id": "c1", "ok": 1 }));
+    fixture.model_says("done");
+    assert_eq!(fixture.host.wait_for_turn_end(), "done");
+}
+
+#[test]
+fn callers_are_told_while_the_store_is_out_of_reach() {
+    let fixture = Fixture::new();
+    fixture.store.next(Fate::Fail(StoreError::Unavailable("gone".into())));
+    fixture.store.fail_reloads(2);
+    assert!(fixture.prompt("one").unwrap_err().contains("Unavailable"));
+    assert!(fixture.prompt("two").unwrap_err().contains("Unavailable"));
+    fixture.prompt("three").unwrap();
+    fixture.model_says("ok");
+    assert_eq!(fixture.host.wait_for_turn_end(), "ok");
+}
+
+#[test]
+fn a_stale_owner_is_refused_and_changes_nothing() {
+    let first = Fixture::new();
+    let id = waiting(&first);
+    let second = Fixture::on(first.host.clone(), first.store.clone());
+    let before = second.shown();
+    assert!(first.approve(&id).unwrap_err().contains("LeaseLost"));
+    assert!(first.prompt("more").unwrap_err().contains("LeaseLost"));
+    assert_eq!(second.shown(), before);
+    assert_eq!(first.host.entered("c1"), 0);
+    second.prompt("go on").unwrap();
+}
