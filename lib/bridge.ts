@@ -156,7 +156,7 @@ export class Bridge {
 
   #dispatch(event: NativeEvent): void {
     if (event.e === "answer") this.#answer(event);
-    else if (event.e === "warning") process.emitWarning(String(event.message), { type: "SessionWarning" });
+    else if (event.e === "warning") warn(event);
     else if (event.session !== undefined) this.#sessions.get(event.session)?.on_event(event);
   }
 
@@ -165,4 +165,8 @@ export class Bridge {
     if (event.error === undefined) ticket?.ok(event.ok);
     else ticket?.error(event.error as ErrorEnvelope);
   }
+}
+
+function warn({ session_id, message }: NativeEvent): void {
+  process.emitWarning(`Session ${session_id}: ${message}`, { type: "SessionWarning" });
 }

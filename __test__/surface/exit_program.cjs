@@ -42,7 +42,8 @@ const programs = {
     const { session } = await open([[{ call: "asking", input: {} }], "Done."]);
     await session.prompt({ query: "x" });
     await next_interaction(session);
-    process.stdout.write("asked");
+    // What Node waits for before it ends.
+    process.stdout.write(process.getActiveResourcesInfo().includes("Timeout") ? "held" : "free");
   },
   async unreferenced() {
     const { agent, session } = await open([[{ call: "asking", input: {} }], "Done."]);
