@@ -98,8 +98,8 @@ export type SessionErrorCode =
   | "STORAGE_UNAVAILABLE";
 
 export interface Issue {
-  /** Where in the value; empty for the value itself. */
-  path: (string | number)[];
+  /** Where in the value, as one would write it: `payload.answers[0].value`. */
+  path: string;
   message: string;
 }
 

@@ -106,12 +106,13 @@ export function accept_security(value: unknown): SecurityOptions | undefined {
 }
 
 /** A response as JSON. What JSON cannot hold is no answer to anything. */
-export function accept_response(value: unknown): JsonValue {
+export function accept_response(value: unknown): { response: JsonValue; refusal?: SessionError } {
   try {
-    return normalise(value, "response").value;
+    return { response: normalise(value, "response").value };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const issues = [{ path: [], message: error.message }];
-    throw new SessionError("INVALID_RESPONSE", `${error.message}.`, { issues, cause: error });
+    const issues = [{ path: error.path, message: error.message }];
+    const refusal = new SessionError("INVALID_RESPONSE", `${error.message}.`, { issues, cause: error });
+    return { response: null, refusal };
   }
 }

@@ -28,8 +28,8 @@ export type SessionErrorCode =
 
 /** One thing that is wrong with a refused value. */
 export interface Issue {
-  /** Where in the value; empty for the value itself. */
-  path: (string | number)[];
+  /** Where in the value, as one would write it: `payload.answers[0].value`. */
+  path: string;
   message: string;
 }
 

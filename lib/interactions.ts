@@ -45,6 +45,7 @@ export class InteractionDesk {
   readonly #bridge: Bridge;
   readonly #handle: number;
   readonly #waiting = new Map<string, Waiter>();
+  #ended: Error | undefined;
 
   constructor(bridge: Bridge, handle: number) {
     this.#bridge = bridge;
@@ -81,11 +82,17 @@ export class InteractionDesk {
     }
   }
 
-  /** The handle of the Session is closed: nothing will wake those who still wait. */
-  close(): void {
+  /** The handle of the Session has ended: nothing will wake those who wait, now or later. */
+  end(why: Error): void {
+    this.#ended = why;
     const waiters = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const waiter of waiters) waiter.reject(abort_error("The Session was closed."));
+    for (const waiter of waiters) waiter.reject(why);
+  }
+
+  #wait(interaction_id: string, waiter: Waiter): void {
+    if (this.#ended === undefined) this.#waiting.set(interaction_id, waiter);
+    else waiter.reject(this.#ended);
   }
 
   async #approval(input: unknown, call?: AskingCall): Promise<ApprovalDecision> {
@@ -103,12 +110,12 @@ export class InteractionDesk {
   }
 
   #result_of(interaction_id: string): Promise<Interaction> {
-    return handled(new Promise((resolve, reject) => this.#waiting.set(interaction_id, { resolve, reject })));
+    return handled(new Promise((resolve, reject) => this.#wait(interaction_id, { resolve, reject })));
   }
 
   #decision_of(interaction: Interaction): Promise<ApprovalDecision> {
     const decided = new Promise<ApprovalDecision>((resolve, reject) => {
-      this.#waiting.set(interaction.interaction_id, {
+      this.#wait(interaction.interaction_id, {
         resolve: (_, decision) => resolve(decision as ApprovalDecision),
         reject,
       });

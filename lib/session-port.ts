@@ -1,5 +1,6 @@
 import type { ApprovalDecision, Interaction, Mutation, TurnResult } from "../index.js";
 import type { Bridge, NativeEvent, SessionEvents } from "./bridge.js";
+import { abort_error, type ErrorEnvelope, type SessionError, session_error_from } from "./errors.js";
 import { InteractionDesk } from "./interactions.js";
 import type { KeepAlive } from "./keep-alive.js";
 import { Subscribers } from "./subscribers.js";
@@ -23,6 +24,8 @@ export class SessionPort implements SessionEvents {
   readonly turns: TurnBook;
   readonly subscribers: Subscribers;
   readonly #worker: Worker;
+  /** Told once when the Session is lost. */
+  on_lost: ((why: SessionError) => void) | undefined;
 
   constructor(
     bridge: Bridge,
@@ -67,6 +70,9 @@ export class SessionPort implements SessionEvents {
         this.subscribers.flush();
         this.turns.ended(event.result as TurnResult);
         break;
+      case "lost":
+        this.#lost(session_error_from(event.error as ErrorEnvelope));
+        break;
       default:
         this.#worker.on_event(event);
         break;
@@ -75,8 +81,15 @@ export class SessionPort implements SessionEvents {
 
   /** The handle was closed; everything it had to tell has been told. */
   closed(): void {
-    this.desk.close();
+    this.desk.end(abort_error("The Session was closed."));
     this.#let_go();
+  }
+
+  /** Another owner has the Session now, or it was removed. */
+  #lost(why: SessionError): void {
+    this.desk.end(why);
+    this.#let_go();
+    this.on_lost?.(why);
   }
 
   /** The handle is given up while things go on: waits in tools never settle. */

@@ -32,6 +32,7 @@ export class SessionWorker implements Worker {
   readonly #history: PromptHistory;
   /** Updates of the prompt that were taken so far. */
   #updates = 0;
+  #update: Promise<void> = Promise.resolve();
   readonly #requests = new Map<string, AbortController>();
 
   constructor(port: SessionPort, setup: AgentSetup, workspace: Workspace | null) {
@@ -76,7 +77,7 @@ export class SessionWorker implements Worker {
     this.#requests.set(step_id, controller);
     const sink = this.#sink(step_id);
     try {
-      await this.#update_history(event);
+      await this.#take_update(event);
       const model = this.#setup.models.find(event.model_key);
       const { instruction, registry } = this.#setup;
       const prompt = model === undefined ? [] : this.#history.prompt(instruction, model.specification);
@@ -98,17 +99,25 @@ export class SessionWorker implements Worker {
     };
   }
 
+  /** Updates are taken one after the other: a later one waits for the history to be loaded. */
+  #take_update(event: ModelEvent): Promise<void> {
+    const taken = this.#update.catch(() => {}).then(() => this.#update_history(event));
+    this.#update = taken;
+    return taken;
+  }
+
   /** Takes what is new; where something was missed, builds it all again. */
   async #update_history(event: ModelEvent): Promise<void> {
-    const missed = event.base !== this.#updates || event.history;
-    this.#updates = event.base + 1;
-    if (!missed) {
+    if (event.base !== this.#updates || event.history) {
+      // Until it is loaded, whatever comes counts as missed.
+      this.#updates = -1;
+      const messages = await this.#stored_messages();
+      this.#history.reset();
+      this.#history.append(messages);
+    } else {
       this.#history.append(event.messages);
-      return;
     }
-    const messages = await this.#stored_messages();
-    this.#history.reset();
-    this.#history.append(messages);
+    this.#updates = event.base + 1;
   }
 
   async #stored_messages(): Promise<Message[]> {

@@ -49,12 +49,14 @@ export class Session implements PublicSession {
   readonly #models: ModelShelf;
   readonly #ends: SessionEnds;
   #closing: Promise<void> | undefined;
+  #lost: SessionError | undefined;
 
   constructor(port: SessionPort, models: ModelShelf, ends: SessionEnds) {
     this.id = port.session_id;
     this.#port = port;
     this.#models = models;
     this.#ends = ends;
+    port.on_lost = (why) => this.#lose(why);
     this.interactions = session_interactions(port.desk, () => this.#check_open());
     Object.defineProperty(this, "id", { writable: false });
     Object.defineProperty(this, "interactions", { writable: false });
@@ -137,7 +139,13 @@ export class Session implements PublicSession {
       throw invalid("respond needs `interaction_id`: the string that names the pending Interaction.");
     }
     const { interaction_id } = given;
-    return this.#port.ask({ input: "respond", interaction_id, response: accept_response(given.response) });
+    const { response, refusal } = accept_response(given.response);
+    const answered = this.#port.ask<T>({ input: "respond", interaction_id, response });
+    if (refusal === undefined) return answered;
+    // What is no JSON is sent as null, so that an Interaction that is unknown or has ended is told first.
+    return answered.catch((error: unknown) => {
+      throw error instanceof SessionError && error.code === "INVALID_RESPONSE" ? refusal : error;
+    });
   }
 
   async set(config: SessionConfig, options?: SetOptions): Promise<void> {
@@ -174,7 +182,15 @@ export class Session implements PublicSession {
     return this.#port.bridge.call({ op, session: this.#port.handle, ...fields }, on_ok);
   }
 
+  /** Nothing is left to end: the handle only lets go. */
+  #lose(why: SessionError): void {
+    this.#lost = why;
+    this.#closing ??= Promise.resolve();
+    this.#ends.closed();
+  }
+
   #check_open(): void {
+    if (this.#lost !== undefined) throw new SessionError(this.#lost.code, this.#lost.message);
     if (this.#closing === undefined) return;
     throw new SessionError(
       "SESSION_CLOSED",
@@ -189,6 +205,7 @@ export class Session implements PublicSession {
         this.#ends.closed();
       });
     } catch (error) {
+      if (this.#lost !== undefined) return;
       // Nothing was closed: the handle stays usable.
       this.#closing = undefined;
       throw error;

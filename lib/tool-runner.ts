@@ -10,7 +10,7 @@ export class ToolRunner {
   readonly #port: SessionPort;
   readonly #registry: ToolRegistry;
   readonly #workspace: Workspace | null;
-  /** By call; gone once the call has ended. */
+  /** By call, while something of it is running. */
   readonly #aborts = new Map<string, AbortController>();
 
   constructor(port: SessionPort, registry: ToolRegistry, workspace: Workspace | null) {
@@ -22,11 +22,9 @@ export class ToolRunner {
   prepare(event: NativeEvent): void {
     const info = this.#info(event);
     const abort_signal = this.#controller(info.tool_call_id).signal;
-    this.#report(
-      info,
-      this.#registry.prepare(this.#call(event), { ...info, abort_signal } as ToolCallInfo),
-      false,
-    );
+    const work = this.#registry.prepare(this.#call(event), { ...info, abort_signal } as ToolCallInfo);
+    // A call that a gate holds back may never be entered: nothing of it stays here, `enter` begins anew.
+    this.#report(work, () => this.#aborts.delete(info.tool_call_id));
   }
 
   enter(event: NativeEvent): void {
@@ -38,7 +36,7 @@ export class ToolRunner {
       resumed: event.resumed === true,
       interactions: tool_interactions(this.#port.desk, { turn_id, tool_call_id, tool_name }),
     };
-    this.#report(info, this.#registry.enter(this.#call(event), context), true);
+    this.#report(this.#registry.enter(this.#call(event), context), () => this.#forget(tool_call_id));
   }
 
   abort(tool_call_id: string): void {
@@ -51,10 +49,10 @@ export class ToolRunner {
     this.#registry.forget(this.#port.handle);
   }
 
-  #report(info: ToolCallInfo, work: Promise<string>, ends_call: boolean): void {
-    // The registry turns every failure into an input of its own.
+  /** The registry turns every failure into an input of its own. */
+  #report(work: Promise<string>, clear: () => void): void {
     void work.then((input_json) => {
-      if (ends_call) this.#forget(info.tool_call_id);
+      clear();
       this.#port.tell(input_json);
     });
   }

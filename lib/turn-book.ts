@@ -10,6 +10,10 @@ const NO_USAGE = {
   cached_input_tokens: 0,
 };
 
+function detached(turn_id: string): TurnResult {
+  return { turn_id, status: "detached", success: false, text: "", usage: NO_USAGE };
+}
+
 /** The handles of a Session's prompts: which Turn each belongs to, and which have not ended. */
 export class TurnBook {
   readonly #keep_alive: KeepAlive;
@@ -17,6 +21,7 @@ export class TurnBook {
   readonly #queued = new Map<string, TurnHandle>();
   /** Of Turns in flight, by Turn; the first is the one `active_turn()` gives. */
   readonly #running = new Map<string, TurnHandle[]>();
+  #let_go = false;
 
   constructor(keep_alive: KeepAlive) {
     this.#keep_alive = keep_alive;
@@ -63,10 +68,8 @@ export class TurnBook {
     const handles = [...this.#queued.values(), ...[...this.#running.values()].flat()];
     this.#queued.clear();
     this.#running.clear();
-    for (const handle of handles) {
-      const result = { status: "detached", success: false, text: "", usage: NO_USAGE } as const;
-      TurnHandle.end(handle, { turn_id: handle.id, ...result });
-    }
+    this.#let_go = true;
+    for (const handle of handles) TurnHandle.end(handle, detached(handle.id));
   }
 
   active(): TurnHandle | null {
@@ -76,6 +79,10 @@ export class TurnBook {
 
   #open(turn_id: string): TurnHandle {
     const handle = new TurnHandle(turn_id);
+    if (this.#let_go) {
+      TurnHandle.end(handle, detached(turn_id));
+      return handle;
+    }
     this.#keep_alive.turn_started();
     TurnHandle.when_ended(handle, () => this.#keep_alive.turn_ended());
     return handle;

@@ -16,7 +16,7 @@ describe("SessionError", () => {
   });
 
   it("carries what the envelope has", () => {
-    const issues = [{ path: ["answers", 0], message: "is missing" }];
+    const issues = [{ path: "payload.answers[0]", message: "is missing" }];
     expect(session_error_from({ code: "INVALID_RESPONSE", message: "No.", issues }).issues).toEqual(issues);
   });
 

@@ -1,10 +1,21 @@
-import type { Part, ToolPart } from "../../types/message.js";
+import type { FilePart, Part, ProviderMetadata, ToolPart } from "../../types/message.js";
 import { type JsonObject, well_formed } from "../json.js";
 import { EXPLANATION } from "../schema/schema.js";
+import type { Specification } from "./accept.js";
 import type { Conversion } from "./history.js";
 import { tool_output } from "./output.js";
 import type { AssistantContent, PromptMessage, ToolCallContent, ToolResultContent } from "./prompt-types.js";
 import { file_content } from "./user.js";
+
+/** The file belongs to the model's reasoning. */
+interface ReasoningFile {
+  reasoning?: boolean;
+}
+
+/** What the provider attached to the result of its own call. */
+interface ResultMetadata {
+  result_metadata?: ProviderMetadata;
+}
 
 /** The messages of one step: what the assistant said and called, and the results of its calls. */
 export function assistant_messages(parts: readonly Part[], conversion: Conversion): PromptMessage[] {
@@ -33,19 +44,25 @@ export function assistant_messages(parts: readonly Part[], conversion: Conversio
 function plain_content(part: Part, { specification }: Conversion): AssistantContent[] {
   switch (part.type) {
     case "text":
-      // Providers refuse text without a visible character.
-      return part.text.trim() === ""
-        ? []
-        : [{ type: "text", text: well_formed(part.text), ...options_of(part) }];
+      // Providers refuse text without a visible character, unless it is the bearer of something of their own.
+      if (part.text.trim() === "" && !part.provider_metadata) return [];
+      return [{ type: "text", text: well_formed(part.text), ...options_of(part) }];
     case "reasoning":
       // Empty reasoning still carries its signature.
       if (part.text === "" && !part.provider_metadata) return [];
       return [{ type: "reasoning", text: well_formed(part.text), ...options_of(part) }];
     case "file":
-      return [file_content(part, specification)];
+      return [assistant_file(part, specification)];
     default:
       return [];
   }
+}
+
+function assistant_file(part: FilePart & ReasoningFile, specification: Specification): AssistantContent {
+  const content = file_content(part, specification);
+  if (part.reasoning !== true || specification !== "v4" || content.type !== "file") return content;
+  const { mediaType, data, providerOptions } = content;
+  return { type: "reasoning-file", mediaType, data, ...(providerOptions ? { providerOptions } : {}) };
 }
 
 function call_content(part: ToolPart, id: string): ToolCallContent {
@@ -67,9 +84,11 @@ function input_of(part: ToolPart): JsonObject {
   return model_explanation === undefined ? { ...sent } : { ...sent, [EXPLANATION]: model_explanation };
 }
 
-function result_content(part: ToolPart, id: string, conversion: Conversion): ToolResultContent {
+function result_content(part: ToolPart & ResultMetadata, id: string, conversion: Conversion): ToolResultContent {
   const output = tool_output(part, conversion);
-  return { type: "tool-result", toolCallId: id, toolName: wire_name(part.tool_name), output };
+  // A result says as its call does whose it is: some providers look for that in both.
+  const options = options_of(part.provider_executed ? { provider_metadata: part.result_metadata } : part);
+  return { type: "tool-result", toolCallId: id, toolName: wire_name(part.tool_name), output, ...options };
 }
 
 /** A name a model invented can be anything; providers refuse what is no name. */

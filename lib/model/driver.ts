@@ -5,9 +5,10 @@ import type { ModelTool } from "../tools/compile.js";
 import type { AcceptedModel } from "./accept.js";
 import type { ModelEvent, ModelSink } from "./events.js";
 import { failure_of } from "./failure.js";
-import { finish_reason_of, usage_of } from "./parts.js";
+import { finish_reason_of, is_confirmed, usage_of } from "./parts.js";
 import type { PromptMessage } from "./prompt-types.js";
 import { type CallIds, Translator } from "./translator.js";
+import { report_warnings } from "./warnings.js";
 
 export interface ModelRequest {
   /** Absent where no model is configured: the request then fails with `MODEL_MISSING`. */
@@ -125,7 +126,8 @@ class Run {
   }
 
   async #read(reader: Reader): Promise<void> {
-    const translator = new Translator(this.#sink, this.#request.ids);
+    const { ids, model } = this.#request;
+    const translator = new Translator(this.#sink, ids);
     let finish: { readonly [key: PropertyKey]: unknown } | undefined;
     try {
       for (;;) {
@@ -135,6 +137,7 @@ class Run {
         const part = fields_of(value);
         if (part.type === "error") return this.#fail(translator, failure_of(part.error, false));
         if (part.type === "finish") finish = part;
+        else if (part.type === "stream-start") report_warnings(part.warnings, model?.label);
         else translator.part(part);
       }
     } catch (thrown) {
@@ -143,6 +146,8 @@ class Run {
     }
     const reason = finish && finish_reason_of(finish.finishReason);
     if (!reason) return this.#fail(translator, UNFINISHED);
+    // Text that may lack its end is still worth keeping; a call that may lack a sibling is not worth the risk.
+    if (translator.has_calls && !is_confirmed(finish?.finishReason)) return this.#fail(translator, UNFINISHED);
     translator.close();
     this.#sink.event({ type: "finish", reason, usage: usage_of(finish?.usage) });
   }

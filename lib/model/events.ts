@@ -39,8 +39,23 @@ export type ModelEvent =
       problem?: string;
       provider_metadata?: JsonObject;
     } & CallStart)
-  | { type: "tool_result"; ref: number; output?: JsonValue; error?: string }
-  | { type: "file"; media_type: string; url?: string; data?: string; provider_metadata?: JsonObject }
+  | {
+      type: "tool_result";
+      ref: number;
+      /** Beside an `error`: that error as the provider's own data. */
+      output?: JsonValue;
+      error?: string;
+      provider_metadata?: JsonObject;
+    }
+  | {
+      type: "file";
+      media_type: string;
+      url?: string;
+      data?: string;
+      /** It belongs to the model's reasoning. */
+      reasoning?: true;
+      provider_metadata?: JsonObject;
+    }
   | {
       type: "source";
       source_type: string;

@@ -36,14 +36,19 @@ function failure_message(thrown: unknown): string {
 
 const NETWORK = /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UND_ERR_)/;
 
+/** What providers call, within a stream, what is an HTTP status of 429 or 5xx before it. */
+const PASSING =
+  /^(overloaded_error|api_error|rate_limit_error|rate_limit_exceeded|server_error|timeout_error|UNAVAILABLE|RESOURCE_EXHAUSTED|INTERNAL|DEADLINE_EXCEEDED)$/;
+
 /** What the error says of itself; nothing where it says nothing. */
 function retryable(thrown: unknown): boolean | undefined {
   for (const error of [thrown, fields_of(thrown).error, fields_of(thrown).cause]) {
-    const { isRetryable, statusCode, status, code } = fields_of(error);
+    const { isRetryable, statusCode, status, code, type } = fields_of(error);
     if (typeof isRetryable === "boolean") return isRetryable;
     const http = typeof statusCode === "number" ? statusCode : status;
     if (typeof http === "number") return http === 408 || http === 409 || http === 429 || http >= 500;
     if (typeof code === "string" && NETWORK.test(code)) return true;
+    if ([code, type, status].some((word) => typeof word === "string" && PASSING.test(word))) return true;
   }
   return undefined;
 }

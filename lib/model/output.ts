@@ -13,6 +13,9 @@ export function tool_output(part: ToolPart, conversion: Conversion): ToolOutput 
   // What a provider ran comes back to it as it was.
   const limit = part.provider_executed ? Number.POSITIVE_INFINITY : conversion.max_tool_result_chars;
   if (part.state === "completed") return result_output((part.output ?? null) as JsonValue, limit);
+  // The provider's own error is its own data, which it wants back as it was.
+  if (part.provider_executed && part.state === "failed" && part.output !== undefined)
+    return { type: "error-json", value: part.output as JsonValue };
   if (part.error_code === "denied") return denied_output(part, conversion, limit);
   const error = part.state === "failed" ? part.error || NO_REASON : NO_RESULT;
   return { type: "error-text", value: cut(well_formed(error), limit) };

@@ -23,12 +23,16 @@ export function metadata_of(value: unknown): JsonObject | undefined {
 /** v2 and v3 have base64 or bytes, v4 says which of base64, bytes and URL it is. */
 export function file_of(part: Fields): ModelEvent | undefined {
   const media_type = well_formed(text_of(part.mediaType)) || "application/octet-stream";
-  const provider_metadata = metadata_of(part.providerMetadata);
+  const shared = {
+    type: "file" as const,
+    media_type,
+    ...(part.type === "reasoning-file" ? { reasoning: true as const } : {}),
+    provider_metadata: metadata_of(part.providerMetadata),
+  };
   const tagged = fields_of(part.data);
-  if (tagged.type === "url")
-    return { type: "file", media_type, url: well_formed(String(tagged.url)), provider_metadata };
+  if (tagged.type === "url") return { ...shared, url: well_formed(String(tagged.url)) };
   const data = base64_of(tagged.type === "data" ? tagged.data : part.data);
-  return data === undefined ? undefined : { type: "file", media_type, data, provider_metadata };
+  return data === undefined ? undefined : { ...shared, data };
 }
 
 function base64_of(data: unknown): string | undefined {
@@ -54,11 +58,24 @@ export function source_of(part: Fields): ModelEvent {
 
 const REASONS = new Set<unknown>(["stop", "length", "content-filter", "tool-calls", "error"]);
 
-/** v2 has a text, v3 and v4 an object with the provider's own word beside it. `undefined`: it did not end properly. */
+/**
+ * v2 has a text, v3 and v4 an object with the provider's own word beside it. Nothing where the model says itself that
+ * it was interrupted (v4).
+ */
 export function finish_reason_of(value: unknown): FinishReason | undefined {
   const reason = typeof value === "string" ? value : fields_of(value).unified;
   if (reason === "interrupted") return undefined;
   return REASONS.has(reason) ? (reason as FinishReason) : "other";
+}
+
+/**
+ * Whether the provider itself gave the reason. Provider packages close a stream that was cut off with a `finish` of
+ * their own, which is `unknown` in v2, and `other` without a word of the provider in v3 and v4.
+ */
+export function is_confirmed(value: unknown): boolean {
+  if (typeof value === "string") return value !== "unknown";
+  const { unified, raw } = fields_of(value);
+  return REASONS.has(unified) || (unified === "other" && typeof raw === "string" && raw !== "");
 }
 
 /** v2 counts flatly, v3 and v4 by kind. */

@@ -25,6 +25,13 @@ export interface FileContent extends WithOptions {
   filename?: string;
 }
 
+/** Since v4: a file within the model's reasoning. */
+export interface ReasoningFileContent extends WithOptions {
+  type: "reasoning-file";
+  mediaType: string;
+  data: FileData;
+}
+
 export interface ToolCallContent extends WithOptions {
   type: "tool-call";
   toolCallId: string;
@@ -37,6 +44,7 @@ export type ToolOutput =
   | { type: "text"; value: string }
   | { type: "json"; value: JsonValue }
   | { type: "error-text"; value: string }
+  | { type: "error-json"; value: JsonValue }
   /** Since v3. */
   | { type: "execution-denied"; reason: string };
 
@@ -51,6 +59,7 @@ export type AssistantContent =
   | TextContent
   | ReasoningContent
   | FileContent
+  | ReasoningFileContent
   | ToolCallContent
   | ToolResultContent;
 

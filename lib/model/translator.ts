@@ -29,7 +29,21 @@ interface OpenInput {
   start: CallStart;
   joiner: SurrogateJoiner;
   is_streaming: boolean;
+  /** Counts where the complete call comes without. */
+  metadata?: JsonObject;
 }
+
+/**
+ * Parts that are passed over, each on purpose:
+ * - `response-metadata`: the response's id, model and time; nothing of it goes back
+ * - `raw`: the provider's own chunks, which are never asked for
+ * - `custom`: a provider's own kind of content, which nothing but that provider could read
+ * - `ping`: a sign of life
+ */
+const PASSED_OVER: ReadonlySet<unknown> = new Set(["response-metadata", "raw", "custom", "ping"]);
+
+const NEEDS_APPROVAL =
+  "The provider asks for an approval before it runs this tool, which cannot be given here, so it was not executed.";
 
 export class Translator {
   readonly #sink: ModelSink;
@@ -38,6 +52,7 @@ export class Translator {
   readonly #texts = new Map<string, OpenText>();
   /** Calls whose arguments have begun and that are not complete yet, in order: ids may repeat or be empty. */
   #inputs: OpenInput[] = [];
+  #has_calls = false;
   /** Complete calls that the provider runs itself and that wait for their result. */
   #running: { provider_id: string; ref: number }[] = [];
 
@@ -46,7 +61,6 @@ export class Translator {
     this.#ids = ids;
   }
 
-  // Types of a later specification, and those that say nothing here, have no entry and are passed over.
   static readonly #handlers = new Map<unknown, (translator: Translator, part: Fields) => void>([
     ["text-start", (translator, part) => translator.#text_start("text", part)],
     ["text-delta", (translator, part) => translator.#text_delta("text", part)],
@@ -59,12 +73,20 @@ export class Translator {
     ["tool-input-end", (translator, part) => translator.#input_end(part)],
     ["tool-call", (translator, part) => translator.#call(part)],
     ["tool-result", (translator, part) => translator.#result(part)],
+    ["tool-approval-request", (translator, part) => translator.#approval_request(part)],
     ["file", (translator, part) => translator.#emit(file_of(part))],
     ["reasoning-file", (translator, part) => translator.#emit(file_of(part))],
     ["source", (translator, part) => translator.#emit(source_of(part))],
   ]);
 
+  /** Whether there is a call that is not the provider's own. */
+  get has_calls(): boolean {
+    return this.#has_calls;
+  }
+
   part(part: Fields): void {
+    if (PASSED_OVER.has(part.type)) return;
+    // A type of a later specification has no entry: what it says cannot be known.
     Translator.#handlers.get(part.type)?.(this, part);
   }
 
@@ -115,7 +137,8 @@ export class Translator {
   #input_start(part: Fields): void {
     const provider_id = text_of(part.id);
     const start = this.#call_start(provider_id, part);
-    this.#inputs.push({ provider_id, start, joiner: new SurrogateJoiner(), is_streaming: true });
+    const metadata = metadata_of(part.providerMetadata);
+    this.#inputs.push({ provider_id, start, joiner: new SurrogateJoiner(), is_streaming: true, metadata });
     this.#emit({ type: "tool_input_start", ...start });
   }
 
@@ -149,9 +172,10 @@ export class Translator {
       tool_name: well_formed(text_of(part.toolName)),
       ...(provider_executed ? { provider_executed } : {}),
       ...arguments_of(part.input),
-      provider_metadata: metadata_of(part.providerMetadata),
+      provider_metadata: metadata_of(part.providerMetadata) ?? begun?.metadata,
     });
     if (provider_executed) this.#running.push({ provider_id, ref: start.ref });
+    else this.#has_calls = true;
   }
 
   #call_start(provider_id: string, part: Fields): CallStart {
@@ -169,10 +193,22 @@ export class Translator {
   /** Only for calls the provider runs itself; a preliminary result is replaced by a later one. */
   #result(part: Fields): void {
     if (part.preliminary === true) return;
+    const ref = this.#take_running(part);
+    if (ref === undefined) return;
+    const provider_metadata = metadata_of(part.providerMetadata);
+    this.#emit({ type: "tool_result", ref, ...outcome_of(part), provider_metadata });
+  }
+
+  /** Such a call never gets a result; left open, it would read as one that was lost. */
+  #approval_request(part: Fields): void {
+    const ref = this.#take_running(part);
+    if (ref !== undefined) this.#emit({ type: "tool_result", ref, error: NEEDS_APPROVAL });
+  }
+
+  #take_running(part: Fields): number | undefined {
     const id = text_of(part.toolCallId);
     const index = this.#running.findIndex((call) => call.provider_id === id);
-    const [call] = index < 0 ? [] : this.#running.splice(index, 1);
-    if (call) this.#emit({ type: "tool_result", ref: call.ref, ...outcome_of(part) });
+    return index < 0 ? undefined : this.#running.splice(index, 1)[0]?.ref;
   }
 
   #flush(ref: number, joiner: SurrogateJoiner): void {
@@ -197,16 +233,15 @@ function key_of(kind: Kind, part: Fields): string {
   return `${kind} ${text_of(part.id)}`;
 }
 
-function outcome_of(part: Fields): { output: JsonValue } | { error: string } {
-  const { result, isError } = part;
-  if (isError !== true) {
-    try {
-      return { output: normalise(result, "result").value };
-    } catch (thrown) {
-      return { error: `The provider's result cannot be kept: ${message_of(thrown)}.` };
-    }
+/** An error that is data is kept beside its words: the provider wants it back as it was. */
+function outcome_of({ result, isError }: Fields): { output?: JsonValue; error?: string } {
+  if (isError === true && typeof result === "string") return { error: message_of(result) };
+  try {
+    const { value, text } = normalise(result, "result");
+    if (isError !== true) return { output: value };
+    const { message } = fields_of(value);
+    return { error: typeof message === "string" && message !== "" ? message : text, output: value };
+  } catch (thrown) {
+    return { error: `The provider's result cannot be kept: ${message_of(thrown)}.` };
   }
-  return {
-    error: typeof result === "string" ? message_of(result) : message_of(fields_of(result).message ?? result),
-  };
 }

@@ -1,12 +1,17 @@
 /** A tool's `input_schema` in the two forms it is needed in: for the model to see, and to judge arguments by. */
-import type { Issue } from "../errors.js";
 import { SessionError } from "../errors.js";
 import { JsonError, type JsonObject, normalise } from "../json.js";
 import { json_schema_of } from "./describe.js";
 import { validator_of } from "./standard.js";
 
 /** What a schema says about arguments. */
-export type Verdict = { ok: true; value: unknown } | { ok: false; issues: Issue[] };
+/** What a schema says is wrong, and where: the steps to the value, none for the value itself. */
+export interface SchemaIssue {
+  path: (string | number)[];
+  message: string;
+}
+
+export type Verdict = { ok: true; value: unknown } | { ok: false; issues: SchemaIssue[] };
 
 /** Judges arguments; the value it gives back is what `execute` receives. It may throw what the schema throws. */
 export type Validator = (input: unknown) => Promise<Verdict>;

@@ -1,6 +1,6 @@
 /** Standard Schema v1 and the AI SDK's own schema objects, recognised by what they offer. */
-import { type Issue, message_of } from "../errors.js";
-import type { Validator, Verdict } from "./schema.js";
+import { message_of } from "../errors.js";
+import type { SchemaIssue, Validator, Verdict } from "./schema.js";
 
 type Fields = { readonly [key: PropertyKey]: unknown };
 
@@ -46,7 +46,7 @@ function standard_verdict(result: unknown): Verdict {
 }
 
 /** An issue's path holds keys, or objects that carry a key. */
-function issue_of(issue: unknown): Issue {
+function issue_of(issue: unknown): SchemaIssue {
   const { message, path } = fields_of(issue);
   const keys = Array.isArray(path) ? path.map((segment) => fields_of(segment).key ?? segment) : [];
   return {

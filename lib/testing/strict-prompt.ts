@@ -21,7 +21,8 @@ export class StrictPromptError extends Error {
  * - each tool call has exactly one result, in the tool message directly after its assistant message (a result of
  *   the provider itself in the assistant message), and no result is without its call
  * - the input of a call is a plain object
- * - no message, text or tool output is empty
+ * - no message, text or tool output is empty; text and reasoning may be where they carry a provider's own data
+ * - the kind of each content exists in the specification
  * - all strings are well formed, and nothing but JSON and URLs is in it
  * - call ids are not empty and unique within an assistant message
  * - the kind of each tool output exists in the specification
@@ -34,6 +35,12 @@ export function assert_strict_prompt(prompt: readonly unknown[], specification: 
   if (check.faults.length > 0) throw new StrictPromptError(check.faults);
 }
 
+const CONTENTS: { readonly [specification in Specification]: readonly string[] } = {
+  v2: ["text", "file", "reasoning"],
+  v3: ["text", "file", "reasoning"],
+  v4: ["text", "file", "reasoning", "reasoning-file", "custom"],
+};
+
 const OUTPUTS: { readonly [specification in Specification]: readonly string[] } = {
   v2: ["text", "json", "error-text", "error-json", "content"],
   v3: ["text", "json", "error-text", "error-json", "content", "execution-denied"],
@@ -42,9 +49,11 @@ const OUTPUTS: { readonly [specification in Specification]: readonly string[] } 
 
 class Check {
   readonly faults: string[] = [];
+  readonly #contents: readonly string[];
   readonly #outputs: readonly string[];
 
   constructor(specification: Specification) {
+    this.#contents = CONTENTS[specification];
     this.#outputs = OUTPUTS[specification];
   }
 
@@ -135,7 +144,9 @@ class Check {
 
   #text(part: Fields, place: string): void {
     const { type, text, providerOptions } = part;
-    if (type === "text" && (typeof text !== "string" || text === ""))
+    if (!this.#contents.includes(String(type)))
+      this.faults.push(`${place}: content of kind ${String(type)}, which this specification lacks`);
+    if (type === "text" && (typeof text !== "string" || (text === "" && !providerOptions)))
       this.faults.push(`${place}: an empty text`);
     if (type === "reasoning" && text === "" && !providerOptions)
       this.faults.push(`${place}: empty reasoning`);

@@ -1,8 +1,8 @@
 /** The Agent's tools: how the core and the model are told about them, and how their code is run. */
 import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
-import { type Issue, message_of, SessionError } from "../errors.js";
+import { message_of, SessionError } from "../errors.js";
 import { JsonError, normalise, path_segment } from "../json.js";
-import type { Verdict } from "../schema/schema.js";
+import type { SchemaIssue, Verdict } from "../schema/schema.js";
 import { type CompiledTool, compile_tool, type ModelTool, type ToolSettings } from "./compile.js";
 
 export type { ModelTool, ToolSettings } from "./compile.js";
@@ -164,7 +164,7 @@ function no_such_tool(name: string): string {
 }
 
 /** Tells the model what to mend. */
-function problems_for_model(name: string, issues: Issue[]): string {
+function problems_for_model(name: string, issues: SchemaIssue[]): string {
   const lines = issues.slice(0, MAX_ISSUES).map(({ path, message }) => {
     const place = path.map(path_segment).join("").replace(/^\./, "");
     return place === "" ? `- ${message}` : `- ${place}: ${message}`;

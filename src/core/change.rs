@@ -225,6 +225,17 @@ pub struct QueueRow {
     pub input: QueuedInput,
 }
 
+impl QueueRow {
+    /// As it is stored: a model belongs to the process that holds its object.
+    pub fn without_model(&self) -> Self {
+        let mut row = self.clone();
+        if let QueuedInput::Config(command) = &mut row.input {
+            command.model = None;
+        }
+        row
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum QueuedInput {
@@ -236,7 +247,7 @@ pub enum QueuedInput {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigCommand {
     pub approval_mode: Option<ApprovalMode>,
-    /// Names the new model in the action's description; the model object itself is never kept.
+    /// The model to go on with, while the process that set it lives; never stored.
     pub model: Option<ModelChoice>,
     pub persist_action: bool,
     pub publish_mutation: bool,

@@ -3,7 +3,7 @@
 //! Everything that is written, published or asked of the outside goes through here, in the order it is decided.
 //! Nothing of it counts before the store has given its receipt.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     change::{Change, Commit, DeltaEntry, Durability, InteractionRow, JournalEntry, QueueRow, TurnRow},
@@ -32,16 +32,16 @@ pub(super) struct Draft<'a> {
 pub(super) struct Dirty {
     pub session: bool,
     pub turn: bool,
-    pub messages: Vec<String>,
-    pub parts: Vec<String>,
-    pub interactions: Vec<String>,
+    pub messages: BTreeSet<String>,
+    pub parts: BTreeSet<String>,
+    pub interactions: BTreeSet<String>,
     /// Messages whose revision has grown in this batch already.
-    pub revised: Vec<String>,
+    pub revised: BTreeSet<String>,
 }
 
-pub(super) fn note(list: &mut Vec<String>, id: &str) {
-    if !list.iter().any(|known| known == id) {
-        list.push(id.to_owned());
+pub(super) fn note(ids: &mut BTreeSet<String>, id: &str) {
+    if !ids.contains(id) {
+        ids.insert(id.to_owned());
     }
 }
 
@@ -65,6 +65,15 @@ impl<'a> Draft<'a> {
 
     pub fn effect(&mut self, effect: Effect) {
         self.effects.push(effect);
+    }
+
+    pub fn effects_so_far(&self) -> usize {
+        self.effects.len()
+    }
+
+    /// An effect that goes out before those that were decided from `place` on.
+    pub fn effect_at(&mut self, place: usize, effect: Effect) {
+        self.effects.insert(place, effect);
     }
 
     /// Takes back that a call is entered, where that was decided in this very batch.
@@ -108,7 +117,7 @@ impl<'a> Draft<'a> {
 
     pub fn enqueue(&mut self, row: QueueRow) {
         self.durability = Durability::Power;
-        self.changes.push(Change::Enqueue(row.clone()));
+        self.changes.push(Change::Enqueue(row.without_model()));
         self.state.queue.push(Arc::new(row));
     }
 
@@ -179,7 +188,7 @@ impl<'a> Draft<'a> {
         rows.extend(
             turn.parts
                 .iter()
-                .filter(|part| dirty.parts.iter().any(|id| id == part.id()))
+                .filter(|part| dirty.parts.contains(part.id()))
                 .map(|part| Change::Part(part.full_row())),
         );
         rows.extend(

@@ -84,9 +84,16 @@ impl Engine {
     /// Replaces what is open by what the store has, after another writer committed or a commit's outcome was unknown.
     pub fn reload(&mut self, rows: OpenRows) {
         let feed = std::mem::take(&mut self.state.feed);
+        let queued = std::mem::take(&mut self.state.queue);
         let stream = self.state.turn.take().map(|turn| (turn.row.turn_id.clone(), turn.stream));
         let unsettled = self.state.unsettled;
         self.state = SessionState { feed, unsettled, ..SessionState::restore(rows) };
+        for row in &mut self.state.queue {
+            // What was set here keeps its model, which no store has.
+            if let Some(known) = queued.iter().find(|known| known.queue_id == row.queue_id) {
+                row.clone_from(known);
+            }
+        }
         if let (Some((turn_id, stream)), Some(turn)) = (stream, &mut self.state.turn)
             && turn.row.turn_id == turn_id
         {

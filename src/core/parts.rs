@@ -16,6 +16,8 @@ impl Draft<'_> {
     /// Adds a user Message; later Parts of the Turn open a new assistant Message.
     pub fn add_user_message(&mut self, bodies: &[PartBody]) {
         self.durability = Durability::Power;
+        // New Messages are written in the order of their sequence.
+        self.flush_rows();
         let mut row = self.new_message_row(Role::User);
         let mut parts = Vec::with_capacity(bodies.len());
         for body in bodies {
@@ -218,7 +220,7 @@ impl Draft<'_> {
     /// The Message's revision after this commit.
     fn revise(&mut self, message_id: &str) -> u64 {
         let now = self.now();
-        let first = !self.dirty.revised.iter().any(|known| known == message_id);
+        let first = !self.dirty.revised.contains(message_id);
         note(&mut self.dirty.revised, message_id);
         note(&mut self.dirty.messages, message_id);
         let row = self.message_row_mut(message_id);

@@ -1,6 +1,6 @@
 //! Questions: what may be asked, and what counts as an answer.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
@@ -115,6 +115,8 @@ pub(super) fn answer_issues(questions: &Value, payload: &Value) -> Vec<Issue> {
         issues.push(issue("payload", "must be { answers: [{ question_id, value }] } and nothing else"));
         return issues;
     };
+    let by_id: HashMap<&str, &Value> =
+        questions.iter().filter_map(|question| Some((question["question_id"].as_str()?, question))).collect();
     let mut answered = HashSet::new();
     for (index, answer) in answers.iter().enumerate() {
         let path = format!("payload.answers[{index}]");
@@ -128,7 +130,7 @@ pub(super) fn answer_issues(questions: &Value, payload: &Value) -> Vec<Issue> {
                 .push(issue(&format!("{path}.{unknown}"), "is unknown; an answer is { question_id, value }"));
         }
         let id = map.get("question_id").and_then(Value::as_str).unwrap_or_default();
-        let Some(question) = questions.iter().find(|question| question["question_id"] == id) else {
+        let Some(question) = by_id.get(id) else {
             issues.push(issue(&format!("{path}.question_id"), "names no question of this Interaction"));
             continue;
         };
@@ -150,22 +152,23 @@ pub(super) fn answer_issues(questions: &Value, payload: &Value) -> Vec<Issue> {
 }
 
 fn value_problem(question: &Value, value: &Value) -> Option<String> {
-    let values: Vec<&str> = question["options"]
+    let listed: Vec<&str> = question["options"]
         .as_array()
         .map_or(&[][..], Vec::as_slice)
         .iter()
         .filter_map(|option| option["value"].as_str())
         .collect();
-    let is_option = |value: &Value| value.as_str().is_some_and(|value| values.contains(&value));
+    let values: HashSet<&str> = listed.iter().copied().collect();
+    let is_option = |value: &Value| value.as_str().is_some_and(|value| values.contains(value));
     match (question["type"].as_str().unwrap_or_default(), value) {
         ("text", Value::String(_)) => None,
         ("text", other) => Some(format!("must be a string; it is {}", kind_of(other))),
         ("single_select", value) if is_option(value) => None,
-        ("single_select", _) => Some(format!("must be one of the option values {}", listed(&values))),
+        ("single_select", _) => Some(format!("must be one of the option values {}", shown(&listed))),
         ("multi_select", Value::Array(chosen)) => {
             let distinct: HashSet<&str> = chosen.iter().filter_map(Value::as_str).collect();
             if !chosen.iter().all(is_option) {
-                Some(format!("must hold only option values: {}", listed(&values)))
+                Some(format!("must hold only option values: {}", shown(&listed)))
             } else if distinct.len() != chosen.len() {
                 Some("holds a value twice".to_owned())
             } else {
@@ -176,7 +179,7 @@ fn value_problem(question: &Value, value: &Value) -> Option<String> {
     }
 }
 
-fn listed(values: &[&str]) -> String {
+fn shown(values: &[&str]) -> String {
     let shown: Vec<String> = values.iter().take(10).map(|value| format!("{value:?}")).collect();
     let more = if values.len() > shown.len() { ", …" } else { "" };
     format!("{}{more}", shown.join(", "))

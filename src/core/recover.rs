@@ -3,7 +3,7 @@
 use super::{
     change::{QueuedInput, StepPhase},
     draft::Draft,
-    effect::Answer,
+    effect::{Answer, Effect},
     error::Code,
     input::Ticket,
     interaction::CancelReason,
@@ -17,12 +17,15 @@ const NOT_STARTED: &str = "The process ended before this call was run.";
 
 impl Draft<'_> {
     pub fn open(&mut self, ticket: Ticket) {
+        let place = self.effects_so_far();
         if std::mem::take(&mut self.state.unsettled) {
             self.recover();
         }
         let session_id = self.state.session.session_id.clone();
         let turn_id = self.state.turn.as_ref().map(|turn| turn.row.turn_id.clone());
-        self.answer(ticket, Answer::Opened { session_id, turn_id });
+        // Whoever opens it must know the Session before it is asked to work for it.
+        let result = Ok(Answer::Opened { session_id, turn_id });
+        self.effect_at(place, Effect::Answer { ticket, result });
     }
 
     fn recover(&mut self) {

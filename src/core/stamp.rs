@@ -9,7 +9,7 @@ use uuid::Builder;
 pub struct Stamp {
     now: i64,
     entropy: u64,
-    made: u16,
+    made: u32,
 }
 
 impl Stamp {
@@ -27,9 +27,10 @@ impl Stamp {
     pub fn id(&mut self, prefix: &str) -> String {
         self.made = self.made.wrapping_add(1);
         let mut bytes = [0u8; 10];
-        // The first twelve random bits of a UUIDv7 order the ids made within one millisecond.
-        bytes[..2].copy_from_slice(&(self.made & 0x0fff).to_be_bytes());
-        bytes[2..].copy_from_slice(&split_mix(self.entropy ^ (u64::from(self.made) << 48)).to_be_bytes());
+        // The first twelve random bits of a UUIDv7 order the ids made within one millisecond, as far as they reach.
+        let place = u16::try_from(self.made).unwrap_or(u16::MAX).min(0x0fff);
+        bytes[..2].copy_from_slice(&place.to_be_bytes());
+        bytes[2..].copy_from_slice(&split_mix(self.entropy ^ (u64::from(self.made) << 32)).to_be_bytes());
         let millis = u64::try_from(self.now).unwrap_or(0);
         let uuid = Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid();
         format!("{prefix}:{uuid}")
@@ -47,6 +48,13 @@ fn split_mix(seed: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hundred_thousand_ids_of_one_stamp_are_distinct() {
+        let mut stamp = Stamp::new(1_700_000_000_000, 7);
+        let ids: std::collections::HashSet<String> = (0..100_000).map(|_| stamp.id("part")).collect();
+        assert_eq!(ids.len(), 100_000);
+    }
 
     #[test]
     fn ids_of_one_stamp_are_distinct_and_sort_in_the_order_they_were_made() {

@@ -48,7 +48,7 @@ pub struct Turn {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stream {
     /// The adapter's numbers for the Parts of this stream.
-    pub refs: Vec<(u32, String)>,
+    pub refs: Vec<(u32, Arc<str>)>,
     /// How often the request was retried.
     pub attempt: u32,
 }

@@ -72,7 +72,7 @@ impl Draft<'_> {
         let provider_metadata = edge.provider_metadata.clone();
         let part = TextPart { text: String::new(), state: PartState::Streaming, provider_metadata };
         let part_id = self.add_part(body(part), None, true);
-        self.turn_mut().stream.refs.push((edge.part, part_id));
+        self.turn_mut().stream.refs.push((edge.part, part_id.into()));
     }
 
     fn end_text(&mut self, edge: &PartEdge) {
@@ -135,7 +135,7 @@ impl Draft<'_> {
             ..CallRecord::default()
         };
         let part_id = self.add_part(PartBody::Tool(Box::new(tool)), Some(record), true);
-        self.turn_mut().stream.refs.push((start.part, part_id.clone()));
+        self.turn_mut().stream.refs.push((start.part, part_id.as_str().into()));
         part_id
     }
 

@@ -116,14 +116,15 @@ impl Draft<'_> {
     /// Between steps: applies queued commands, absorbs queued prompts, and asks the model.
     pub fn checkpoint(&mut self) {
         self.leave_step();
-        self.apply_config();
-        self.absorb_prompts();
         let limit = self.settings.max_steps;
         if self.turn().row.steps >= limit {
+            // Before anything is absorbed: what waits starts the next Turn.
             let message = format!("The Turn was ended after {limit} steps (max_steps).");
             self.end_turn(Ending::Failed { code: Code::MaxSteps, message });
             return;
         }
+        self.apply_config();
+        self.absorb_prompts();
         self.forget_finished_parts();
         let step = StepState { step_id: self.stamp.id("step"), phase: StepPhase::Model };
         self.change_turn(|turn| {

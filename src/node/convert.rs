@@ -67,6 +67,10 @@ pub(super) fn warning(session: &SessionRef, message: &str) -> String {
     json!({ "e": "warning", "session_id": &*session.session_id, "message": message }).to_string()
 }
 
+pub(super) fn lost(session: &SessionRef, why: &RuntimeError) -> String {
+    json!({ "e": "lost", "session": session.handle, "error": error::envelope(why) }).to_string()
+}
+
 pub(super) fn event(session: &SessionRef, effect: Effect) -> String {
     let handle = session.handle;
     match effect {

@@ -82,6 +82,10 @@ impl Host for Outbox {
         self.push(convert::answer(ticket, result));
     }
 
+    fn lost(&self, session: &SessionRef, why: RuntimeError) {
+        self.push(convert::lost(session, &why));
+    }
+
     fn warn(&self, session: &SessionRef, message: String) {
         self.push(convert::warning(session, &message));
     }

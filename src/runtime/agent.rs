@@ -43,6 +43,19 @@ struct Sessions {
     by_id: HashMap<Arc<str>, Slot>,
 }
 
+impl Sessions {
+    /// A Session that another owner has taken over is opened anew.
+    fn forget_lost(&mut self, session_id: &str) {
+        if let Some(Slot::Open(handle)) = self.by_id.get(session_id) {
+            let handle = *handle;
+            if self.by_handle.get(&handle).is_some_and(|runner| runner.is_lost()) {
+                self.by_handle.remove(&handle);
+                self.by_id.remove(session_id);
+            }
+        }
+    }
+}
+
 enum Slot {
     /// With the store; these callers wait for it.
     Opening(Vec<Ticket>),
@@ -175,8 +188,7 @@ impl Agent {
                 Ok(())
             }
             Operation::Remove { session_id } => {
-                let key = self.key(&existing_id(&session_id)?);
-                self.store.remove(&key, self.reply(ticket, |()| Value::Null));
+                self.remove(ticket, self.key(&existing_id(&session_id)?));
                 Ok(())
             }
             Operation::Pending { limit, after } => {
@@ -274,9 +286,38 @@ impl Agent {
         Ok(())
     }
 
+    fn remove(self: &Arc<Self>, ticket: Ticket, key: SessionKey) {
+        let agent = Arc::clone(self);
+        let session_id = key.session_id.clone();
+        let reply = Box::new(move |result: Result<(), StoreError>| {
+            if result.is_ok() {
+                agent.forget_removed(&session_id);
+            }
+            let answer = result.map(|()| Value::Null.to_string()).map_err(RuntimeError::from);
+            agent.host.answer(ticket, answer);
+            agent.host.wake();
+        });
+        self.store.remove(&key, reply);
+    }
+
+    /// Whoever has it open is told that it is gone.
+    fn forget_removed(&self, session_id: &str) {
+        let mut sessions = self.lock();
+        if let Some(Slot::Open(handle)) = sessions.by_id.get(session_id) {
+            let handle = *handle;
+            sessions.by_id.remove(session_id);
+            let runner = sessions.by_handle.remove(&handle);
+            drop(sessions);
+            if let Some(runner) = runner {
+                runner.removed();
+            }
+        }
+    }
+
     /// Opens a Session, or gives the open one: everyone who asks gets the same.
     fn open(self: &Arc<Self>, ticket: Ticket, session_id: &str) {
         let mut sessions = self.lock();
+        sessions.forget_lost(session_id);
         match sessions.by_id.get_mut(session_id) {
             Some(Slot::Opening(waiting)) => waiting.push(ticket),
             Some(Slot::Open(handle)) => {
@@ -329,7 +370,10 @@ impl Agent {
     fn release(&self, handle: u32) {
         let mut sessions = self.lock();
         if let Some(runner) = sessions.by_handle.remove(&handle) {
-            sessions.by_id.remove(&runner.key().session_id);
+            let session_id = &runner.key().session_id;
+            if matches!(sessions.by_id.get(session_id), Some(Slot::Open(open)) if *open == handle) {
+                sessions.by_id.remove(session_id);
+            }
         }
     }
 

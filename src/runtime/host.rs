@@ -19,6 +19,9 @@ pub trait Host: Send + Sync + 'static {
     /// The answer to a call that is no input of a Session, as JSON text.
     fn answer(&self, ticket: Ticket, result: Result<String, RuntimeError>);
 
+    /// The Session is no more to be had through this handle: taken over by another owner, or removed.
+    fn lost(&self, session: &SessionRef, why: RuntimeError);
+
     /// Something a developer should know that no call can be told.
     fn warn(&self, session: &SessionRef, message: String);
 

@@ -50,8 +50,8 @@ struct Inner {
     phase: Phase,
     /// The wait before the next try after a store failed; grows while it keeps failing.
     retry: Duration,
-    /// Another owner has taken the Session over: nothing more may come from here.
-    lost: bool,
+    /// Another owner has taken the Session over, or it was removed: nothing more may come from here.
+    lost: Option<StoreError>,
 }
 
 enum Phase {
@@ -95,7 +95,7 @@ impl Runner {
         host: Arc<dyn Host>,
     ) -> Arc<Self> {
         let inner =
-            Inner { engine, inbox: Inbox::default(), phase: Phase::Idle, retry: FIRST_RETRY, lost: false };
+            Inner { engine, inbox: Inbox::default(), phase: Phase::Idle, retry: FIRST_RETRY, lost: None };
         Arc::new(Self { session, key, fence, store, host, inner: Mutex::new(inner) })
     }
 
@@ -145,8 +145,8 @@ impl Runner {
                 inner.phase = Phase::Idle;
                 return;
             }
-            if inner.lost {
-                self.fail(&inputs, &StoreError::LeaseLost, &mut Vec::new());
+            if let Some(why) = &inner.lost {
+                self.fail(&inputs, why, &mut Vec::new());
                 continue;
             }
             let decided = decide(&mut inner.engine, &inputs);
@@ -227,9 +227,9 @@ impl Runner {
                 self.perform(effects, &flight.told);
                 true
             }
-            Err(StoreError::LeaseLost) => {
-                inner.lost = true;
-                self.fail(&flight.inputs, &StoreError::LeaseLost, &mut flight.told);
+            Err(why @ (StoreError::LeaseLost | StoreError::NotFound)) => {
+                self.fail(&flight.inputs, &why, &mut flight.told);
+                self.lose(&mut inner, why);
                 true
             }
             Err(StoreError::Conflict) => {
@@ -264,6 +264,15 @@ impl Runner {
         let mut inner = self.lock();
         let rows = match result {
             Ok(rows) => rows,
+            Err(StoreError::NotFound) => {
+                self.fail(&flight.inputs, &StoreError::NotFound, &mut flight.told);
+                self.lose(&mut inner, StoreError::NotFound);
+                inner.phase = Phase::Driving;
+                drop(inner);
+                self.drive();
+                self.host.wake();
+                return;
+            }
             Err(error) => {
                 let waiting: Vec<Input> = inner.inbox.take_calls();
                 self.fail(&waiting, &error, &mut Vec::new());
@@ -326,6 +335,23 @@ impl Runner {
             }
             runner.host.wake();
         });
+    }
+
+    /// The Session was removed from the store.
+    pub fn removed(&self) {
+        self.lose(&mut self.lock(), StoreError::NotFound);
+        self.host.wake();
+    }
+
+    pub fn is_lost(&self) -> bool {
+        self.lock().lost.is_some()
+    }
+
+    fn lose(&self, inner: &mut Inner, why: StoreError) {
+        if inner.lost.is_none() {
+            inner.lost = Some(why.clone());
+            self.host.lost(&self.session, why.into());
+        }
     }
 
     /// Tells the callers among the inputs that their call failed.

@@ -315,6 +315,9 @@ fn persisted(state: &SessionState) -> SessionState {
     let mut state = state.clone();
     state.feed = PromptFeed::default();
     state.unsettled = false;
+    for row in &mut state.queue {
+        *row = Arc::new(row.without_model());
+    }
     if let Some(turn) = &mut state.turn {
         turn.stream = Stream::default();
         let whole = turn.clone();

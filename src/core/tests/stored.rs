@@ -59,6 +59,8 @@ impl Stored {
                 self.turns.insert(row.turn_id.clone(), row);
             }
             Change::Message(row) => {
+                let is_next = row.sequence == self.messages.len() as u64 + 1;
+                assert!(is_next || self.messages.contains_key(&row.message_id), "Messages are written in order");
                 self.messages.insert(row.message_id.clone(), row);
             }
             Change::Part(row) => {

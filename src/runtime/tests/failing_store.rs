@@ -99,5 +99,6 @@ fn a_stale_owner_is_refused_and_changes_nothing() {
     assert!(first.prompt("more").unwrap_err().contains("LeaseLost"));
     assert_eq!(second.shown(), before);
     assert_eq!(first.host.entered("c1"), 0);
+    assert_eq!(first.host.seen().lost, ["Store(LeaseLost)"], "its host is told once");
     second.prompt("go on").unwrap();
 }

@@ -27,6 +27,7 @@ pub struct Seen {
     pub answers: Vec<(Ticket, Result<Value, String>)>,
     pub effects: Vec<Effect>,
     pub warnings: Vec<String>,
+    pub lost: Vec<String>,
 }
 
 impl RecordingHost {
@@ -121,6 +122,10 @@ impl Host for RecordingHost {
             other => format!("{other:?}"),
         });
         self.note(|seen| seen.answers.push((ticket, answer)));
+    }
+
+    fn lost(&self, _session: &SessionRef, why: RuntimeError) {
+        self.note(|seen| seen.lost.push(format!("{why:?}")));
     }
 
     fn warn(&self, _session: &SessionRef, message: String) {

@@ -66,6 +66,17 @@ fn a_session_that_runs_is_neither_archived_nor_removed() {
 }
 
 #[test]
+fn a_removed_session_is_gone_for_whoever_has_it_open() {
+    let fixture = Fixture::new();
+    fixture.call(json!({ "op": "remove", "session_id": "s" })).unwrap();
+    assert_eq!(fixture.host.seen().lost, ["Store(NotFound)"]);
+    assert!(fixture.prompt("go").unwrap_err().contains("NotOpen"));
+    assert!(fixture.call(json!({ "op": "open", "session_id": "s" })).unwrap_err().contains("NotFound"));
+    let made_again = fixture.call(json!({ "op": "create", "session_id": "s" })).unwrap();
+    assert_ne!(made_again["session"], json!(fixture.session));
+}
+
+#[test]
 fn pages_take_whole_numbers_and_cursors_only() {
     let fixture = Fixture::new();
     for limit in [json!(0), json!(-1), json!(1.5), json!("10"), json!(1001)] {
