@@ -75,7 +75,7 @@ export function finish_reason_of(value: unknown): FinishReason | undefined {
 export function is_confirmed(value: unknown): boolean {
   if (typeof value === "string") return value !== "unknown";
   const { unified, raw } = fields_of(value);
-  return REASONS.has(unified) || (unified === "other" && typeof raw === "string" && raw !== "");
+  return unified !== "other" || (typeof raw === "string" && raw !== "");
 }
 
 /** v2 counts flatly, v3 and v4 by kind. */
