@@ -45,7 +45,7 @@ export class InteractionDesk {
   readonly #bridge: Bridge;
   readonly #handle: number;
   readonly #waiting = new Map<string, Waiter>();
-  #ended: Error | undefined;
+  #ended: (() => Error) | undefined;
 
   constructor(bridge: Bridge, handle: number) {
     this.#bridge = bridge;
@@ -83,16 +83,16 @@ export class InteractionDesk {
   }
 
   /** The handle of the Session has ended: nothing will wake those who wait, now or later. */
-  end(why: Error): void {
+  end(why: () => Error): void {
     this.#ended = why;
     const waiters = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const waiter of waiters) waiter.reject(why);
+    for (const waiter of waiters) waiter.reject(why());
   }
 
   #wait(interaction_id: string, waiter: Waiter): void {
     if (this.#ended === undefined) this.#waiting.set(interaction_id, waiter);
-    else waiter.reject(this.#ended);
+    else waiter.reject(this.#ended());
   }
 
   async #approval(input: unknown, call?: AskingCall): Promise<ApprovalDecision> {

@@ -81,13 +81,13 @@ export class SessionPort implements SessionEvents {
 
   /** The handle was closed; everything it had to tell has been told. */
   closed(): void {
-    this.desk.end(abort_error("The Session was closed."));
+    this.desk.end(() => abort_error("The Session was closed."));
     this.#let_go();
   }
 
   /** Another owner has the Session now, or it was removed. */
   #lost(why: SessionError): void {
-    this.desk.end(why);
+    this.desk.end(() => why);
     this.#let_go();
     this.on_lost?.(why);
   }

@@ -1,6 +1,7 @@
 import type { Message, MessagesPage } from "../index.js";
 import type { AgentSetup } from "./agent-setup.js";
 import { json_text, type NativeEvent } from "./bridge.js";
+import { DeltaBuffer } from "./delta-buffer.js";
 import { message_of } from "./errors.js";
 import { ModelDriver } from "./model/driver.js";
 import type { ModelSink } from "./model/events.js";
@@ -93,9 +94,13 @@ export class SessionWorker implements Worker {
 
   #sink(step_id: string): ModelSink {
     const { bridge, handle } = this.#port;
+    const deltas = new DeltaBuffer((ref, text) => bridge.delta(handle, step_id, ref, text));
     return {
-      event: (event) => this.#port.tell(json_text({ input: "model", step_id, event })),
-      delta: (ref, text) => bridge.delta(handle, step_id, ref, text),
+      event: (event) => {
+        deltas.flush();
+        this.#port.tell(json_text({ input: "model", step_id, event }));
+      },
+      delta: (ref, text) => deltas.add(ref, text),
     };
   }
 

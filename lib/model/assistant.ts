@@ -84,7 +84,11 @@ function input_of(part: ToolPart): JsonObject {
   return model_explanation === undefined ? { ...sent } : { ...sent, [EXPLANATION]: model_explanation };
 }
 
-function result_content(part: ToolPart & ResultMetadata, id: string, conversion: Conversion): ToolResultContent {
+function result_content(
+  part: ToolPart & ResultMetadata,
+  id: string,
+  conversion: Conversion,
+): ToolResultContent {
   const output = tool_output(part, conversion);
   // A result says as its call does whose it is: some providers look for that in both.
   const options = options_of(part.provider_executed ? { provider_metadata: part.result_metadata } : part);
