@@ -11,7 +11,7 @@ use crate::{
         schema::approval_response_schema,
         settings::{Settings, ToolDefinition},
     },
-    runtime::agent::{Agent, Request},
+    runtime::{agent::Agent, request::Request},
 };
 
 /// An Agent in one store.

@@ -5,7 +5,6 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -13,6 +12,7 @@ use super::{
     clock,
     error::RuntimeError,
     host::{Host, SessionRef},
+    request::{Operation, Request},
     runner::Runner,
     view,
 };
@@ -60,79 +60,6 @@ enum Slot {
     /// With the store; these callers wait for it.
     Opening(Vec<Ticket>),
     Open(u32),
-}
-
-/// What a caller wants of the Agent, as opposed to one Session's inputs.
-#[derive(Debug, Deserialize)]
-pub struct Request {
-    #[serde(default)]
-    pub ticket: Ticket,
-    #[serde(flatten)]
-    pub operation: Operation,
-}
-
-/// Raw values of users are judged here.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
-pub enum Operation {
-    Create {
-        #[serde(default)]
-        session_id: Value,
-        #[serde(default)]
-        metadata: Value,
-        #[serde(default)]
-        security: Value,
-    },
-    Open {
-        #[serde(default)]
-        session_id: Value,
-    },
-    List {
-        #[serde(default)]
-        limit: Value,
-        #[serde(default)]
-        after: Value,
-        #[serde(default)]
-        archived: bool,
-    },
-    Archive {
-        #[serde(default)]
-        session_id: Value,
-    },
-    Remove {
-        #[serde(default)]
-        session_id: Value,
-    },
-    Pending {
-        #[serde(default)]
-        limit: Value,
-        #[serde(default)]
-        after: Value,
-    },
-    Messages {
-        session: u32,
-        #[serde(default)]
-        before_sequence: Value,
-        #[serde(default)]
-        limit: Value,
-    },
-    Snapshot {
-        session: u32,
-    },
-    Interactions {
-        session: u32,
-    },
-    Status {
-        session: u32,
-    },
-    Journal {
-        session: u32,
-        after: u64,
-        limit: u32,
-    },
-    Release {
-        session: u32,
-    },
 }
 
 impl Agent {

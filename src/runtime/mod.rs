@@ -6,8 +6,10 @@ pub mod agent;
 mod arguments;
 mod clock;
 pub mod error;
+mod flight;
 pub mod host;
 mod inbox;
+pub mod request;
 pub mod runner;
 #[cfg(test)]
 mod tests;

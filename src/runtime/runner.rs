@@ -16,6 +16,7 @@ use std::{
 use super::{
     clock,
     error::RuntimeError,
+    flight::{Answered, Flight, Phase},
     host::{Host, SessionRef},
     inbox::Inbox,
     view,
@@ -23,7 +24,7 @@ use super::{
 use crate::{
     core::{
         effect::Effect,
-        engine::{Decided, Engine, Proposal, Receipt},
+        engine::{Decided, Engine, Receipt},
         error::Refusal,
         input::{Input, Ticket},
         interaction::Interaction,
@@ -52,37 +53,6 @@ struct Inner {
     retry: Duration,
     /// Another owner has taken the Session over, or it was removed: nothing more may come from here.
     lost: Option<StoreError>,
-}
-
-enum Phase {
-    Idle,
-    /// Somebody is in `drive` on some thread.
-    Driving,
-    /// An append is with the store.
-    Appending {
-        flight: Flight,
-        answer: Answered,
-    },
-    /// The store failed, and whether the commit went through is asked when it answers again.
-    Doubtful(Flight),
-    /// The doubtful commit is being asked about.
-    Checking,
-}
-
-/// A proposal on its way, with the inputs it was decided from.
-struct Flight {
-    proposal: Proposal,
-    inputs: Vec<Input>,
-    /// Callers who were told already that their call failed.
-    told: Vec<Ticket>,
-}
-
-enum Answered {
-    /// `append` has not returned yet; an answer that comes now is left for the driver.
-    NotYet,
-    /// The driver has left; the answer goes on by itself.
-    Awaited,
-    Ready(Result<Receipt, StoreError>),
 }
 
 impl Runner {

@@ -3,6 +3,7 @@
 mod approvals;
 mod configuration;
 mod crash;
+mod fold;
 mod model_streams;
 mod questions;
 mod random;

@@ -60,7 +60,10 @@ impl Stored {
             }
             Change::Message(row) => {
                 let is_next = row.sequence == self.messages.len() as u64 + 1;
-                assert!(is_next || self.messages.contains_key(&row.message_id), "Messages are written in order");
+                assert!(
+                    is_next || self.messages.contains_key(&row.message_id),
+                    "Messages are written in order"
+                );
                 self.messages.insert(row.message_id.clone(), row);
             }
             Change::Part(row) => {

@@ -11,7 +11,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::{recording_host::RecordingHost, unreliable_store::UnreliableStore};
-use super::agent::{Agent, Operation, Request};
+use super::{
+    agent::Agent,
+    request::{Operation, Request},
+};
 use crate::core::{
     input::Input,
     settings::{Settings, ToolDefinition},

@@ -93,7 +93,7 @@ fn pages_take_whole_numbers_and_cursors_only() {
 #[test]
 fn a_released_session_answers_no_more_and_can_be_opened_again() {
     let fixture = Fixture::new();
-    fixture.agent.call(crate::runtime::agent::Request {
+    fixture.agent.call(crate::runtime::request::Request {
         ticket: 0,
         operation: serde_json::from_value(json!({ "op": "release", "session": fixture.session })).unwrap(),
     });

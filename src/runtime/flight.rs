@@ -1,0 +1,40 @@
+//! Where a runner stands with its store.
+
+use crate::{
+    core::{
+        engine::{Proposal, Receipt},
+        input::{Input, Ticket},
+    },
+    storage::StoreError,
+};
+
+pub(super) enum Phase {
+    Idle,
+    /// Somebody is in `drive` on some thread.
+    Driving,
+    /// An append is with the store.
+    Appending {
+        flight: Flight,
+        answer: Answered,
+    },
+    /// The store failed, and whether the commit went through is asked when it answers again.
+    Doubtful(Flight),
+    /// The doubtful commit is being asked about.
+    Checking,
+}
+
+/// A proposal on its way, with the inputs it was decided from.
+pub(super) struct Flight {
+    pub proposal: Proposal,
+    pub inputs: Vec<Input>,
+    /// Callers who were told already that their call failed.
+    pub told: Vec<Ticket>,
+}
+
+pub(super) enum Answered {
+    /// `append` has not returned yet; an answer that comes now is left for the driver.
+    NotYet,
+    /// The driver has left; the answer goes on by itself.
+    Awaited,
+    Ready(Result<Receipt, StoreError>),
+}
