@@ -9,17 +9,40 @@ import { bin, root, say } from "./support/run.mjs";
 
 const REPORTS = `${root}artifacts/reports`;
 
+/** One runner that hangs must not hold up the others for ever. */
+const LIMIT_MS = 25 * 60_000;
+
 /** Runs a program, showing its output and giving it back. */
 function run(command, args) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+    // A group of its own, so that whatever it has started ends with it.
+    const options = { cwd: root, stdio: ["ignore", "pipe", "inherit"], detached: true };
+    const child = spawn(command, args, options);
+    const end = () => process.kill(-child.pid, "SIGKILL");
+    const interrupt = () => {
+      end();
+      process.exit(130);
+    };
+    const limit = setTimeout(() => {
+      process.stderr.write(`\n${command} was ended: it took more than ${LIMIT_MS / 60_000} minutes\n`);
+      end();
+    }, LIMIT_MS);
+    process.on("SIGINT", interrupt);
+    const settle = (ok) => {
+      clearTimeout(limit);
+      process.off("SIGINT", interrupt);
+      resolve({ ok, output });
+    };
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
       output += text;
       process.stdout.write(text);
     });
-    child.on("error", (error) => resolve({ ok: false, output: `${output}${error.message}` }));
-    child.on("close", (code) => resolve({ ok: code === 0, output }));
+    child.on("error", (error) => {
+      process.stderr.write(`${command}: ${error.message}\n`);
+      settle(false);
+    });
+    child.on("close", (code) => settle(code === 0));
   });
 }
 
