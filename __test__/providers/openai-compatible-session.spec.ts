@@ -9,9 +9,12 @@ import {
   with_approval,
 } from "@downcity/agent";
 import { next_interaction, spy_tool } from "@downcity/agent/testing";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
+import { CALLS, journey, REASON, TEXTS } from "../support/journey.js";
 import { type Chunking, OpenAiServer, type Refusal, type Reply } from "../support/openai-server.js";
+import { LINES } from "../support/provider-lines.js";
+import { on_each_store } from "../support/stores.js";
 
 interface Opened {
   server: OpenAiServer;
@@ -235,5 +238,39 @@ describe("what goes wrong on the way", () => {
     expect(spy.inputs).toEqual([]);
     expect(conversation_of(all).at(-1)).toMatchObject({ role: "tool", tool_call_id: "call_0" });
     expect(all.server.faults).toEqual([]);
+  });
+});
+
+describe.each(LINES)("specification $specification", ({ load }) => {
+  on_each_store("around the pauses", (store) => {
+    it("parallel calls are each answered, in their order", async () => {
+      const server = await OpenAiServer.start([
+        {
+          reasoning: "Hm",
+          text: TEXTS[0],
+          calls: [
+            call("read", CALLS.read),
+            call("write", CALLS.write, "call_1"),
+            call("remove", CALLS.remove, "call_2"),
+          ],
+        },
+        // An id the provider used before.
+        { calls: [call("write", CALLS.write_again)] },
+        { text: TEXTS[2] },
+        { text: TEXTS[3] },
+      ]);
+      onTestFinished(() => server.stop());
+      const { createOpenAICompatible } = (await load()).compatible;
+      const provider = createOpenAICompatible({ name: "test", baseURL: server.base_url, apiKey: "none" });
+      await journey(store, provider("test"));
+      expect(server.faults).toEqual([]);
+      const results = server.requests.at(-1)?.messages.filter(({ role }) => role === "tool");
+      expect(results).toMatchObject([
+        { tool_call_id: "call_0", content: "content" },
+        { tool_call_id: "call_1", content: '{"ok":true}' },
+        { tool_call_id: "call_2", content: expect.stringContaining(REASON) },
+        { tool_call_id: "call_0", content: '{"ok":true}' },
+      ]);
+    });
   });
 });

@@ -1,0 +1,183 @@
+/** `@ai-sdk/anthropic` against a server that wants signed thinking back as it was. */
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type AnthropicReply, AnthropicService, type Block } from "../support/anthropic-server.js";
+import { ask, CALLS, journey, REASON, simple, TEXTS } from "../support/journey.js";
+import { type HttpRefusal, ModelServer } from "../support/model-server.js";
+import {
+  LINES,
+  with_provider_options,
+  with_provider_tool,
+  without_reasoning,
+} from "../support/provider-lines.js";
+import { memory_store, on_each_store } from "../support/stores.js";
+
+type Steps = (AnthropicReply | HttpRefusal)[];
+
+describe.each(LINES)("@ai-sdk/anthropic, specification $specification", ({ specification, load }) => {
+  async function start(steps: Steps) {
+    const server = await ModelServer.start(new AnthropicService(), steps);
+    onTestFinished(() => server.stop());
+    const packages = await load();
+    const provider = packages.anthropic.createAnthropic({ baseURL: server.base_url, apiKey: "none" });
+    const model = with_provider_options(provider("claude-sonnet-4-5"), {
+      anthropic: { thinking: { type: "enabled", budgetTokens: 1024 } },
+    });
+    return { server, model };
+  }
+
+  const thought = (n: number): Block => ({
+    type: "thinking",
+    thinking: `Thought ${n} \u{1f389}`,
+    signature: `signature-${n}==`,
+  });
+  const SHORT: Block = { type: "thinking", thinking: "Hm", signature: "signature==" };
+  const use = (name: string, id: string, input: object): Block => ({ type: "tool_use", id, name, input });
+  const text = (words: string): Block => ({ type: "text", text: words });
+
+  const JOURNEY: Steps = [
+    {
+      blocks: [
+        thought(1),
+        { type: "redacted_thinking", data: "cmVkYWN0ZWQ=" },
+        text(TEXTS[0]),
+        use("read", "toolu_1", CALLS.read),
+        // Thought between the calls, and one of which nothing is shown but its signature.
+        { type: "thinking", thinking: "", signature: "signature-of-nothing==" },
+        use("write", "toolu_2", CALLS.write),
+        use("remove", "toolu_3", CALLS.remove),
+      ],
+    },
+    { blocks: [thought(2), use("write", "toolu_4", CALLS.write_again)] },
+    { blocks: [thought(3), text(TEXTS[2])] },
+    { blocks: [text(TEXTS[3])] },
+  ];
+
+  on_each_store("around the pauses", (store) => {
+    it("thinking, its signatures and parallel calls go back as they came", async () => {
+      const { server, model } = await start(JOURNEY);
+      await journey(store, model);
+      expect(server.faults).toEqual([]);
+      const messages = server.requests.at(-1)?.messages ?? [];
+      expect(messages.map(({ role }) => role)).toEqual([
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+      ]);
+      const result = (id: string, content: unknown) =>
+        expect.objectContaining({ type: "tool_result", tool_use_id: id, content });
+      expect(messages[2]?.content).toEqual([
+        result("toolu_1", "content"),
+        result("toolu_2", '{"ok":true}'),
+        result("toolu_3", expect.stringContaining(REASON)),
+      ]);
+      expect(JSON.stringify(messages[1])).toContain(JSON.stringify(CALLS.write));
+    });
+  });
+
+  it("the server does refuse thinking without its signature", async () => {
+    const { server, model } = await start(JOURNEY);
+    const { session } = await simple(without_reasoning(model), memory_store);
+    const result = await ask(session);
+    expect(result).toMatchObject({ status: "failed", error: expect.stringMatching(/cannot be modified/) });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it("what the service searched itself goes back with its results, and stays its own", async () => {
+    const found = { type: "web_search_result", url: "https://example.org", title: "T", page_age: null };
+    const search: Block = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "web_search",
+      input: { query: "q" },
+    };
+    const { server, model } = await start([
+      {
+        blocks: [
+          thought(1),
+          search,
+          {
+            type: "web_search_tool_result",
+            tool_use_id: "srvtoolu_1",
+            content: [{ ...found, encrypted_content: "ZW5j" }],
+          },
+          text("Found it."),
+          use("spy", "toolu_1", {}),
+        ],
+      },
+      { blocks: [thought(2), text("Done.")] },
+      { blocks: [text("Later.")] },
+    ]);
+    const tool = { id: "anthropic.web_search_20250305", name: "web_search", args: { maxUses: 1 } };
+    const type = specification === "v2" ? "provider-defined" : "provider";
+    const { session, spy } = await simple(with_provider_tool(model, { ...tool, type }), memory_store);
+    expect(await ask(session)).toMatchObject({ success: true, text: "Done." });
+    expect((await ask(session, "And?")).text).toBe("Later.");
+    expect(spy.inputs).toEqual([{}]);
+    expect(server.faults).toEqual([]);
+    const { items } = await session.messages();
+    const parts = items.flatMap((message): { type: string }[] => message.parts);
+    expect(parts).toContainEqual(
+      expect.objectContaining({ tool_name: "web_search", provider_executed: true, state: "completed" }),
+    );
+    expect(parts).toContainEqual(expect.objectContaining({ type: "source", url: "https://example.org" }));
+  });
+
+  it("an error within the stream: what came is kept, no call is run, and the next turn is taken", async () => {
+    const { server, model } = await start([
+      {
+        blocks: [thought(1), text("Half"), use("spy", "toolu_1", {})],
+        error: { after: 3, type: "overloaded_error", message: "Overloaded" },
+      },
+      { blocks: [thought(2), text("Whole.")] },
+      { blocks: [text("Later.")] },
+    ]);
+    const { session, spy } = await simple(model, memory_store);
+    await ask(session);
+    expect(spy.inputs).toEqual([]);
+    expect((await ask(session, "Still there?")).success).toBe(true);
+    expect(server.faults).toEqual([]);
+  });
+
+  it("an overloaded service is asked again, also where it says so within the stream", async () => {
+    const overloaded = { blocks: [], error: { after: 0, type: "overloaded_error", message: "Overloaded" } };
+    const { server, model } = await start([
+      { status: 529, message: "Overloaded" },
+      overloaded,
+      { blocks: [text("Fine.")] },
+    ]);
+    const { session } = await simple(model, memory_store);
+    expect(await ask(session)).toMatchObject({ success: true, text: "Fine." });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it.each([
+    // message_start, ping, the four events of the thought and the three of an empty call.
+    ["ends", { end_after: 9 }],
+    ["is cut", { cut_after: 9 }],
+  ])("a stream that %s before it says why runs no call", async (_name, how) => {
+    const { server, model } = await start([
+      { blocks: [SHORT, use("spy", "toolu_1", {}), text("more")], ...how },
+      { blocks: [text("Whole.")] },
+    ]);
+    const { session, spy } = await simple(model, memory_store);
+    expect(await ask(session)).toMatchObject({ success: true, text: "Whole." });
+    expect(spy.inputs).toEqual([]);
+    expect(server.faults).toEqual([]);
+  });
+
+  it.each([
+    ["end_turn", "completed"],
+    ["stop_sequence", "completed"],
+    ["max_tokens", "completed"],
+    ["refusal", "completed"],
+    ["brand_new", "completed"],
+  ])("the reason %s ends a reply of text", async (stop_reason, status) => {
+    const { model } = await start([{ blocks: [text("Words.")], stop_reason }]);
+    const { session } = await simple(model, memory_store);
+    expect(await ask(session)).toMatchObject({ status, text: "Words.", usage: { input_tokens: 12 } });
+  });
+});
