@@ -1,7 +1,7 @@
-// The whole suite: the Rust side, then JavaScript through the public API in three runners.
-//   node scripts/test.mjs [rust|vitest|jest|node ...]   only those
+// The whole suite: the Rust side, then JavaScript through the public API in three runners, one of them on Node 24 too.
+//   node scripts/test.mjs [rust|vitest|jest|node|node24 ...]   only those
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { build } from "./build.mjs";
 import { install } from "./support/install.mjs";
 import { close, keep_result } from "./support/results.mjs";
@@ -13,10 +13,11 @@ const REPORTS = `${root}artifacts/reports`;
 const LIMIT_MS = 25 * 60_000;
 
 /** Runs a program, showing its output and giving it back. */
-function run(command, args) {
+function run(command, args, more_env = {}) {
   return new Promise((resolve) => {
     // A group of its own, so that whatever it has started ends with it.
-    const options = { cwd: root, stdio: ["ignore", "pipe", "inherit"], detached: true };
+    const env = { ...process.env, ...more_env };
+    const options = { cwd: root, env, stdio: ["ignore", "pipe", "inherit"], detached: true };
     const child = spawn(command, args, options);
     const end = () => process.kill(-child.pid, "SIGKILL");
     const interrupt = () => {
@@ -99,7 +100,20 @@ async function node() {
   return judged(done, sum_of(text, /^# pass (\d+)/gm), sum_of(text, /^# fail (\d+)/gm));
 }
 
-const RUNNERS = { rust, vitest, jest, node };
+/** AI SDK 7 and its models of specification v4, which want a newer Node than the project does. */
+async function node24() {
+  install("__test__/node24/");
+  const own = `${root}__test__/node24/node_modules/node-${process.platform}-${process.arch}/bin/node`;
+  const program = existsSync(own) ? own : process.execPath;
+  const reports = ["--reporter=default", "--reporter=json", `--outputFile.json=${REPORTS}/node24.json`];
+  // The tests whose names tell the line they are for.
+  const chosen = ["run", "__test__/providers", "-t", "'v4'|of v[34] in a wrapper"];
+  const vitest_program = `${root}node_modules/vitest/vitest.mjs`;
+  const done = await run(program, [vitest_program, ...chosen, ...reports], { MODEL_LINE: "v4" });
+  return of_report(done, report("node24.json"));
+}
+
+const RUNNERS = { rust, vitest, jest, node, node24 };
 
 async function main(names) {
   const unknown = names.find((name) => !(name in RUNNERS));

@@ -11,9 +11,9 @@ function read(path) {
 }
 
 /** npm leaves a copy of the lock file in node_modules: whether that is the one of this tree tells all. */
-function is_current() {
-  const wanted = read("package-lock.json")?.packages ?? {};
-  const installed = read("node_modules/.package-lock.json")?.packages;
+function is_current(folder) {
+  const wanted = read(`${folder}package-lock.json`)?.packages ?? {};
+  const installed = read(`${folder}node_modules/.package-lock.json`)?.packages;
   if (!installed) return false;
   const differs = ([path, entry]) => {
     if (path === "" || !path.startsWith("node_modules/") || entry.link) return false;
@@ -23,8 +23,9 @@ function is_current() {
   return !Object.entries(wanted).some(differs);
 }
 
-export function install() {
-  if (is_current()) return;
-  say("Installing the packages of the lock file");
-  must("npm", ["ci", "--no-audit", "--no-fund"]);
+/** @param folder below the root, with a slash at its end */
+export function install(folder = "") {
+  if (is_current(folder)) return;
+  say(`Installing the packages of ${folder}package-lock.json`);
+  must("npm", ["ci", "--no-audit", "--no-fund"], { cwd: root + folder });
 }
