@@ -1,7 +1,8 @@
 /** Every part of the stream protocol that says something of its own, in the versions that have it. */
 import { describe, expect, it, onTestFinished } from "vitest";
 import { PromptHistory } from "../../lib/model/history.js";
-import type { ScriptedModel } from "../../lib/testing/index.js";
+import { assert_strict_prompt, type ScriptedModel } from "../../lib/testing/index.js";
+import type { AssistantMessage } from "../../types/message.js";
 import { assistant, tool, user } from "../support/messages.js";
 import { FINISH, raw, run, type Seen, SPECIFICATIONS, scripted } from "../support/model-run.js";
 
@@ -114,6 +115,36 @@ describe("tools of the provider", () => {
     ]);
     // What the provider attached to a call of ours stands on its result too.
     expect(results?.content).toMatchObject([{ toolCallId: "c3", providerOptions: a }]);
+  });
+});
+
+describe("a result that the provider gives in a later step", () => {
+  const call = { type: "tool", tool_call_id: "p1", tool_name: "code", provider_executed: true, input: {} };
+  const parts = (own: object): [AssistantMessage, AssistantMessage] => [
+    assistant("s1", [{ ...call, ...own }, tool("c1", { output: 1 })]),
+    assistant("s2", [{ type: "text", text: "Done.", state: "done" }]),
+  ];
+
+  it("is not there as long as the provider is at it, and then stands where it came", () => {
+    const history = new PromptHistory({ max_tool_result_chars: 1000 });
+    const [first, second] = parts({ state: "running", part_id: "part:p1", sequence: 0 });
+    history.append([user("go"), first]);
+    const open = history.prompt(undefined, "v3");
+    assert_strict_prompt(open, "v3");
+    expect(open[1]?.content).toMatchObject([
+      { type: "tool-call", toolCallId: "p1" },
+      { type: "tool-call", toolCallId: "c1" },
+    ]);
+    const ended = { state: "completed", output: 7, result_step_id: "s2", part_id: "part:p1", sequence: 0 };
+    history.append([{ ...first, parts: parts(ended)[0].parts.slice(0, 1) }, second, user("and?")]);
+    const prompt = history.prompt(undefined, "v3");
+    assert_strict_prompt(prompt, "v3");
+    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
+    expect(prompt[1]).toEqual(open[1]);
+    expect(prompt[3]?.content).toMatchObject([
+      { type: "tool-result", toolCallId: "p1", output: { type: "json", value: 7 } },
+      { type: "text", text: "Done." },
+    ]);
   });
 });
 

@@ -12,15 +12,33 @@ interface ReasoningFile {
   reasoning?: boolean;
 }
 
-/** What the provider attached to the result of its own call. */
-interface ResultMetadata {
+/** What is known of the result of a provider's own call. */
+interface ProviderResult {
   result_metadata?: ProviderMetadata;
+  /** The step in which it came, where that was not the call's own. */
+  result_step_id?: string;
 }
 
-/** The messages of one step: what the assistant said and called, and the results of its calls. */
-export function assistant_messages(parts: readonly Part[], conversion: Conversion): PromptMessage[] {
+export type LateResult = ToolPart & ProviderResult;
+
+/** The later step in which the result of a provider's call came. */
+export function late_step_of(part: LateResult): string | undefined {
+  const { provider_executed, result_step_id, step_id } = part;
+  return provider_executed && result_step_id !== step_id ? result_step_id : undefined;
+}
+
+/**
+ * The messages of one step: what the assistant said and called, and the results of its calls.
+ *
+ * @param late the provider's calls of earlier steps whose results came in this one
+ */
+export function assistant_messages(
+  parts: readonly Part[],
+  conversion: Conversion,
+  late: readonly LateResult[] = [],
+): PromptMessage[] {
   const wire_ids = wire_ids_of(parts);
-  const content: AssistantContent[] = [];
+  const content: AssistantContent[] = late.map((part) => result_content(part, own_id(part), conversion));
   const results: ToolResultContent[] = [];
   for (const part of parts) {
     if (part.type !== "tool") {
@@ -29,10 +47,10 @@ export function assistant_messages(parts: readonly Part[], conversion: Conversio
     }
     const id = wire_ids.get(part) ?? part.tool_call_id;
     content.push(call_content(part, id));
-    const result = result_content(part, id, conversion);
-    // What the provider ran itself stays in its own message.
-    if (part.provider_executed) content.push(result);
-    else results.push(result);
+    if (!part.provider_executed) results.push(result_content(part, id, conversion));
+    // What the provider ran itself stays in its own message; it may still be running.
+    else if (part.state !== "running" && late_step_of(part) === undefined)
+      content.push(result_content(part, id, conversion));
   }
   // A thought that led to nothing, such as one that was stopped, is refused by providers on its own.
   if (content.every(({ type }) => type === "reasoning")) return [];
@@ -84,11 +102,7 @@ function input_of(part: ToolPart): JsonObject {
   return model_explanation === undefined ? { ...sent } : { ...sent, [EXPLANATION]: model_explanation };
 }
 
-function result_content(
-  part: ToolPart & ResultMetadata,
-  id: string,
-  conversion: Conversion,
-): ToolResultContent {
+function result_content(part: LateResult, id: string, conversion: Conversion): ToolResultContent {
   const output = tool_output(part, conversion);
   // A result says as its call does whose it is: some providers look for that in both.
   const options = options_of(part.provider_executed ? { provider_metadata: part.result_metadata } : part);
@@ -110,14 +124,17 @@ function options_of(part: { provider_metadata?: unknown }): { providerOptions?: 
  */
 function wire_ids_of(parts: readonly Part[]): Map<ToolPart, string> {
   const calls = parts.filter((part) => part.type === "tool");
-  const own = (part: ToolPart): string => part.provider_tool_call_id ?? part.tool_call_id;
   const counts = new Map<string, number>();
-  for (const call of calls) counts.set(own(call), (counts.get(own(call)) ?? 0) + 1);
-  const is_usable = (call: ToolPart): boolean => own(call) !== "" && counts.get(own(call)) === 1;
+  for (const call of calls) counts.set(own_id(call), (counts.get(own_id(call)) ?? 0) + 1);
+  const is_usable = (call: ToolPart): boolean => own_id(call) !== "" && counts.get(own_id(call)) === 1;
   return new Map(
     calls.map((call) => [
       call,
-      is_usable(call) ? own(call) : call.tool_call_id.replace(/[^A-Za-z0-9_-]/g, "_"),
+      is_usable(call) ? own_id(call) : call.tool_call_id.replace(/[^A-Za-z0-9_-]/g, "_"),
     ]),
   );
+}
+
+function own_id(part: ToolPart): string {
+  return part.provider_tool_call_id ?? part.tool_call_id;
 }

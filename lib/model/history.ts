@@ -2,7 +2,7 @@
 import type { Message, Part } from "../../types/message.js";
 import { well_formed } from "../json.js";
 import type { Specification } from "./accept.js";
-import { assistant_messages } from "./assistant.js";
+import { assistant_messages, type LateResult, late_step_of } from "./assistant.js";
 import type { PromptMessage } from "./prompt-types.js";
 import type { CallIds } from "./translator.js";
 import { user_messages } from "./user.js";
@@ -22,6 +22,8 @@ export interface Conversion {
 interface Group {
   role: Message["role"];
   parts: Map<string, Part>;
+  /** The provider's calls of earlier steps whose results came in this one. */
+  late: Map<string, LateResult>;
   /** Kept until Parts are added, or another specification is asked for. */
   converted?: { specification: Specification; messages: readonly PromptMessage[] };
 }
@@ -45,8 +47,11 @@ export class PromptHistory implements CallIds {
   append(messages: readonly Message[]): void {
     for (const message of messages) {
       for (const part of message.parts) {
-        this.#group_of(message, part).parts.set(part.part_id, part);
-        if (part.type === "tool") this.#note_ids(part.tool_call_id, part.provider_tool_call_id);
+        this.#group_of(message, part.step_id).parts.set(part.part_id, part);
+        if (part.type !== "tool") continue;
+        this.#note_ids(part.tool_call_id, part.provider_tool_call_id);
+        const late = late_step_of(part);
+        if (late !== undefined) this.#group_of(message, late).late.set(part.part_id, part);
       }
     }
   }
@@ -77,11 +82,12 @@ export class PromptHistory implements CallIds {
     for (const id of ids) if (id) this.#used_ids.add(id);
   }
 
-  #group_of(message: Message, part: Part): Group {
-    const key = `${message.message_id} ${message.role === "assistant" ? (part.step_id ?? "") : ""}`;
+  /** A step never spans two Messages, and what has no step stays with its Message. */
+  #group_of({ message_id, role }: Message, step_id: string | undefined): Group {
+    const key = role === "assistant" && step_id ? `step ${step_id}` : `message ${message_id}`;
     let group = this.#groups.get(key);
     if (!group) {
-      group = { role: message.role, parts: new Map() };
+      group = { role, parts: new Map(), late: new Map() };
       this.#groups.set(key, group);
     }
     group.converted = undefined;
@@ -92,8 +98,10 @@ export class PromptHistory implements CallIds {
     if (group.converted?.specification === specification) return group.converted.messages;
     const parts = [...group.parts.values()].sort((one, other) => one.sequence - other.sequence);
     const conversion = { specification, max_tool_result_chars: this.#max_tool_result_chars };
-    const convert = group.role === "user" ? user_messages : assistant_messages;
-    const messages = convert(parts, conversion);
+    const messages =
+      group.role === "user"
+        ? user_messages(parts, conversion)
+        : assistant_messages(parts, conversion, [...group.late.values()]);
     for (const message of messages) deep_freeze(message);
     group.converted = { specification, messages };
     return messages;

@@ -19,7 +19,7 @@ export class StrictPromptError extends Error {
 /**
  * Throws unless every provider would take the prompt:
  * - each tool call has exactly one result, in the tool message directly after its assistant message (a result of
- *   the provider itself in the assistant message), and no result is without its call
+ *   the provider itself in an assistant message, before the next user message), and no result is without its call
  * - the input of a call is a plain object
  * - no message, text or tool output is empty; text and reasoning may be where they carry a provider's own data
  * - the kind of each content exists in the specification
@@ -51,6 +51,8 @@ class Check {
   readonly faults: string[] = [];
   readonly #contents: readonly string[];
   readonly #outputs: readonly string[];
+  /** The provider's calls that have no result so far. */
+  readonly #by_provider = new Set<string>();
 
   constructor(specification: Specification) {
     this.#contents = CONTENTS[specification];
@@ -65,6 +67,7 @@ class Check {
       if (role === "tool") open = this.#tool_message(content, open, place);
       else {
         this.#unanswered(open, place);
+        if (role === "user") this.#unanswered_by_provider(place);
         open = role === "assistant" ? this.#assistant_message(content, place) : [];
         if (role === "system" || role === "user") this.#plain_message(role, content, place);
         else if (role !== "assistant") this.faults.push(`${place} has the unknown role ${String(role)}`);
@@ -87,20 +90,19 @@ class Check {
   #assistant_message(content: unknown, place: string): string[] {
     const ids = new Set<string>();
     const open: string[] = [];
-    const by_provider = new Set<string>();
     for (const part of this.#parts(content, place)) {
       if (part.type === "tool-call") {
         const id = this.#call(part, ids, place);
-        if (part.providerExecuted === true) by_provider.add(id);
+        if (part.providerExecuted === true) this.#by_provider.add(id);
         else open.push(id);
       } else if (part.type === "tool-result") {
         const id = String(part.toolCallId);
-        if (!by_provider.delete(id))
+        if (!this.#by_provider.delete(id))
           this.faults.push(`${place}: a result for ${id}, which is no open call of the provider`);
         this.#output(part, place);
       } else this.#text(part, place);
     }
-    for (const id of by_provider) this.faults.push(`${place}: the provider's call ${id} has no result`);
+    if (open.length === 0) this.#unanswered_by_provider(place);
     return open;
   }
 
@@ -156,6 +158,12 @@ class Check {
     if (Array.isArray(content) && content.length > 0) return content.map(fields_of);
     this.faults.push(`${place} has no content`);
     return [];
+  }
+
+  /** A provider may still be at it where it waits for the result of another call. */
+  #unanswered_by_provider(place: string): void {
+    for (const id of this.#by_provider) this.faults.push(`${place}: the provider's call ${id} has no result`);
+    this.#by_provider.clear();
   }
 
   #unanswered(open: readonly string[], place: string): void {
