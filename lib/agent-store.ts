@@ -8,6 +8,7 @@ import type {
 } from "../index.js";
 import type { AgentSetup } from "./agent-setup.js";
 import { Bridge } from "./bridge.js";
+import { SessionError } from "./errors.js";
 import type { KeepAlive } from "./keep-alive.js";
 import { Session } from "./session.js";
 import { SessionPort } from "./session-port.js";
@@ -38,6 +39,8 @@ export class AgentStore {
   readonly #keep_alive: KeepAlive;
   readonly #bridge: Bridge;
   readonly #open = new Map<number, Session>();
+  /** Handles that were just given up; the native side never uses a number again. */
+  readonly #gone = new Set<number>();
   /** Sessions on their way out: whoever opens one meanwhile waits until it has gone. */
   readonly #leaving = new Map<string, Promise<unknown>>();
 
@@ -52,8 +55,15 @@ export class AgentStore {
   }
 
   async get(session_id: string, workspace?: Workspace): Promise<PublicSession> {
-    await this.#leaving.get(session_id);
-    return this.#bridge.call({ op: "open", session_id }, (opened: Opened) => this.#admit(opened, workspace));
+    for (;;) {
+      await this.#leaving.get(session_id);
+      const open = this.#bridge.call({ op: "open", session_id }, (opened: Opened) =>
+        this.#gone.has(opened.session) ? undefined : this.#admit(opened, workspace),
+      );
+      const session = await open.catch((error: unknown) => this.#closed_meanwhile(error));
+      if (session !== undefined) return session;
+      // It was closed between the question and the answer: asked again, a new handle is opened.
+    }
   }
 
   list(archived: boolean, page: PageRequest): Promise<Page<SessionItem>> {
@@ -89,12 +99,23 @@ export class AgentStore {
     const port = new SessionPort(this.#bridge, handle, session_id, this.#keep_alive, worker_for);
     const session = new Session(port, this.#setup.models, {
       leaving: (gone) => this.#leave(session_id, gone),
-      closed: () => this.#open.delete(handle),
+      closed: () => {
+        this.#open.delete(handle);
+        this.#gone.add(handle);
+        // What still names it is in the queue that is being dispatched.
+        setImmediate(() => this.#gone.delete(handle));
+      },
     });
     this.#bridge.attach(handle, port);
     this.#open.set(handle, session);
     if (opened.resumed_turn_id !== undefined) port.turns.resumed(opened.resumed_turn_id);
     return session;
+  }
+
+  #closed_meanwhile(error: unknown): undefined {
+    if (error instanceof SessionError && error.code === "SESSION_CLOSED" && !this.#bridge.ended)
+      return undefined;
+    throw error;
   }
 
   #leave(session_id: string, gone: Promise<unknown>): void {

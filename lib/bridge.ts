@@ -65,6 +65,10 @@ export class Bridge {
     this.#send((native) => native.call(json_text({ op: "release", session: handle })));
   }
 
+  get ended(): boolean {
+    return this.#ended;
+  }
+
   /**
    * The Agent has ended: lets the native side go, which holds this object as this object holds it.
    * Calls that are not answered yet keep it until they are.

@@ -67,8 +67,7 @@ export class SessionPort implements SessionEvents {
         this.turns.dropped(event.prompt_id as string, event.result as TurnResult);
         break;
       case "turn_ended":
-        this.subscribers.flush();
-        this.turns.ended(event.result as TurnResult);
+        this.subscribers.when_live(() => this.turns.ended(event.result as TurnResult));
         break;
       case "lost":
         this.#lost(session_error_from(event.error as ErrorEnvelope));

@@ -24,6 +24,12 @@ interface ModelEvent extends NativeEvent {
   messages: Message[];
 }
 
+/** A part of the update that the next model request brings, sent ahead because it is large. */
+interface HistoryEvent extends NativeEvent {
+  base: number;
+  message: Message;
+}
+
 /** Does what one Session asks of JavaScript: asks its model, runs its tools. */
 export class SessionWorker implements Worker {
   readonly #port: SessionPort;
@@ -47,6 +53,9 @@ export class SessionWorker implements Worker {
     switch (event.e) {
       case "model":
         this.#ask_model(event as ModelEvent);
+        break;
+      case "model_history":
+        this.#take_ahead(event as HistoryEvent);
         break;
       case "model_abort":
         this.#requests.get(event.step_id as string)?.abort();
@@ -104,6 +113,14 @@ export class SessionWorker implements Worker {
     };
   }
 
+  #take_ahead(event: HistoryEvent): void {
+    this.#update = this.#update
+      .catch(() => {})
+      .then(() => {
+        if (event.base === this.#updates) this.#history.append([event.message]);
+      });
+  }
+
   /** Updates are taken one after the other: a later one waits for the history to be loaded. */
   #take_update(event: ModelEvent): Promise<void> {
     const taken = this.#update.catch(() => {}).then(() => this.#update_history(event));
@@ -132,6 +149,8 @@ export class SessionWorker implements Worker {
       const request = { op: "messages", session: this.#port.handle, limit: PAGE, before_sequence };
       const page: MessagesPage = await this.#port.bridge.call(request);
       pages.unshift(page.items);
+      // A cursor that does not fall would never end.
+      if ((page.next_before_sequence ?? 0) >= (before_sequence ?? Number.MAX_SAFE_INTEGER)) break;
       before_sequence = page.next_before_sequence;
     } while (before_sequence !== undefined);
     return pages.flat();

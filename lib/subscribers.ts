@@ -6,8 +6,6 @@ interface Subscriber {
   deliver(mutation: Mutation): void;
   /** The Session's handle has ended: nothing more will come. */
   end?(): void;
-  /** Delivers what was held back for the reader of a snapshot. */
-  flush?(): void;
 }
 
 /** Tells what a listener threw, and whose listener it was, without touching anybody else. */
@@ -31,6 +29,9 @@ export class Subscribers {
   readonly #session_id: string;
   readonly #observe: (on: boolean) => void;
   readonly #all = new Set<Subscriber>();
+  /** They have a snapshot, and whoever asked for it is about to get it in hand. */
+  readonly #starting = new Set<Subscriber>();
+  readonly #told_when_live: (() => void)[] = [];
 
   constructor(session_id: string, observe: (on: boolean) => void) {
     this.#session_id = session_id;
@@ -46,9 +47,16 @@ export class Subscribers {
     });
   }
 
-  /** Before a Turn's end is told: nobody may have something held back. */
-  flush(): void {
-    for (const subscriber of [...this.#all]) subscriber.flush?.();
+  /** Runs when nobody holds anything back any more: a Turn's end is told after all its Mutations. */
+  when_live(tell: () => void): void {
+    if (this.#starting.size === 0) tell();
+    else this.#told_when_live.push(tell);
+  }
+
+  #became_live(subscriber: Subscriber): void {
+    this.#starting.delete(subscriber);
+    if (this.#starting.size > 0) return;
+    for (const tell of this.#told_when_live.splice(0)) tell();
   }
 
   end(): void {
@@ -75,19 +83,23 @@ export class Subscribers {
     const subscriber: Subscriber = {
       active: true,
       deliver: (mutation) => (live ? pass(mutation) : void held.push(mutation)),
-      flush: () => {
-        if (after === undefined) return;
-        live = true;
-        for (const mutation of held.splice(0)) pass(mutation);
+      end: () => {
+        if (after !== undefined) go_live();
       },
     };
-    subscriber.end = () => subscriber.flush?.();
+    const go_live = () => {
+      if (live) return;
+      live = true;
+      for (const mutation of held.splice(0)) pass(mutation);
+      this.#became_live(subscriber);
+    };
     this.#add(subscriber);
     return {
       start: (revision) => {
         after = revision;
+        this.#starting.add(subscriber);
         // Not before whoever asked has the snapshot in hand.
-        setImmediate(() => subscriber.flush?.());
+        setImmediate(go_live);
       },
       stop: () => this.#remove(subscriber),
     };
@@ -117,6 +129,7 @@ export class Subscribers {
 
   #remove(subscriber: Subscriber): void {
     subscriber.active = false;
+    if (this.#starting.has(subscriber)) this.#became_live(subscriber);
     if (this.#all.delete(subscriber) && this.#all.size === 0) this.#observe(false);
   }
 

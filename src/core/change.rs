@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     interaction::Interaction,
-    json::Json,
+    json::{Json, present},
     message::{Part, Role},
 };
 
@@ -191,6 +191,7 @@ pub struct CallRecord {
     /// Whether the gate asked; `None` while that is not decided.
     pub gate: Option<GateRecord>,
     /// What passed the schema, where it differs from `input`.
+    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub validated_input: Option<Json>,
     /// The tool's description when it was called.
     pub tool_description: Option<String>,

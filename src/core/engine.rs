@@ -86,8 +86,8 @@ impl Engine {
         let feed = std::mem::take(&mut self.state.feed);
         let queued = std::mem::take(&mut self.state.queue);
         let stream = self.state.turn.take().map(|turn| (turn.row.turn_id.clone(), turn.stream));
-        let unsettled = self.state.unsettled;
-        self.state = SessionState { feed, unsettled, ..SessionState::restore(rows) };
+        let (closed, unsettled) = (self.state.closed, self.state.unsettled);
+        self.state = SessionState { feed, closed, unsettled, ..SessionState::restore(rows) };
         for row in &mut self.state.queue {
             // What was set here keeps its model, which no store has.
             if let Some(known) = queued.iter().find(|known| known.queue_id == row.queue_id) {
@@ -138,6 +138,9 @@ impl Engine {
 
 impl Draft<'_> {
     fn handle(&mut self, input: &Input) -> Result<(), Refusal> {
+        if self.state.closed && input.ticket().is_some() {
+            return Err(Refusal::closed());
+        }
         match input {
             Input::Open { ticket } => {
                 self.open(*ticket);

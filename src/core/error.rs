@@ -86,6 +86,13 @@ impl Refusal {
         Self { issues, ..Self::new(code, format!("{what} {}{more}", shown.join("; "))) }
     }
 
+    pub fn closed() -> Self {
+        Self::new(
+            Code::SessionClosed,
+            "This handle of the Session is closed; open the Session again with agent.sessions.get().",
+        )
+    }
+
     /// The answer to whoever responds to an Interaction that has ended.
     pub fn terminal(interaction: Interaction) -> Self {
         let message = format!(

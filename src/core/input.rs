@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     change::{ModelChoice, Usage},
-    json::Json,
+    json::{Json, present},
     message::{FilePart, SourcePart},
 };
 
@@ -127,10 +127,13 @@ pub enum ModelEvent {
     ToolResult {
         #[serde(rename = "ref")]
         part: u32,
-        #[serde(default)]
+        #[serde(default, deserialize_with = "present")]
         output: Option<Json>,
+        /// What went wrong, in words; `output` may carry the provider's own JSON of it.
         #[serde(default)]
         error: Option<String>,
+        #[serde(default)]
+        provider_metadata: Option<Json>,
     },
     File(FilePart),
     Source(SourcePart),

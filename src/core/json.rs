@@ -30,6 +30,14 @@ impl Json {
     }
 }
 
+/// For optional fields in which `null` is a value: only a missing field is `None`.
+///
+/// # Errors
+/// The deserializer's own.
+pub fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
+    Json::deserialize(deserializer).map(Some)
+}
+
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
         Self::new(value)

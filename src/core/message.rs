@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 
-use super::{interaction::Interaction, json::Json};
+use super::{
+    interaction::Interaction,
+    json::{Json, present},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -153,6 +156,9 @@ pub struct FilePart {
     pub data: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filename: Option<String>,
+    /// It belongs to the model's reasoning.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reasoning: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_metadata: Option<Json>,
 }
@@ -222,7 +228,7 @@ pub struct ToolPart {
     pub input_text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -239,6 +245,21 @@ pub struct ToolPart {
     pub provider_tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_metadata: Option<Json>,
+    /// What the provider attached to the result of a call it ran itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_metadata: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactions: Option<Vec<Interaction>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_of_null_is_still_a_result_when_it_is_read_back() {
+        let text = r#"{"part_id":"p","sequence":1,"type":"tool","tool_call_id":"c","tool_name":"t","state":"completed","output":null}"#;
+        let part: Part = serde_json::from_str(text).unwrap();
+        assert_eq!(serde_json::to_string(&part).unwrap(), text);
+    }
 }

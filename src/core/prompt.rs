@@ -51,6 +51,7 @@ fn prompt_part(name: &str, value: &Value) -> Result<PartBody, Refusal> {
                 url: url.map(str::to_owned),
                 data: data.map(str::to_owned),
                 filename: fields.text("filename")?.map(str::to_owned),
+                reasoning: false,
                 provider_metadata: None,
             }))
         }

@@ -15,6 +15,8 @@ pub struct SessionState {
     pub queue: Vec<Arc<QueueRow>>,
     pub turn: Option<Turn>,
     pub feed: PromptFeed,
+    /// The handle was closed: nothing more is taken here. Opening the Session again makes another.
+    pub closed: bool,
     /// Read from a store, and what an ended process may have left is not settled yet.
     pub unsettled: bool,
 }
@@ -162,7 +164,14 @@ impl Turn {
 impl SessionState {
     /// A Session nothing has happened to yet.
     pub fn new(session: SessionRow) -> Self {
-        Self { session, queue: Vec::new(), turn: None, feed: PromptFeed::default(), unsettled: false }
+        Self {
+            session,
+            queue: Vec::new(),
+            turn: None,
+            feed: PromptFeed::default(),
+            closed: false,
+            unsettled: false,
+        }
     }
 
     /// The state that these rows are of.
@@ -175,7 +184,14 @@ impl SessionState {
             ..Turn::new(row)
         });
         let feed = PromptFeed { history: session.message_count > 0, ..PromptFeed::default() };
-        Self { session, queue: queue.into_iter().map(Arc::new).collect(), turn, feed, unsettled: true }
+        Self {
+            session,
+            queue: queue.into_iter().map(Arc::new).collect(),
+            turn,
+            feed,
+            closed: false,
+            unsettled: true,
+        }
     }
 
     pub fn is_running(&self) -> bool {

@@ -44,9 +44,10 @@ impl Draft<'_> {
                     self.call_arrived(start, input.as_ref(), input_text.as_ref(), provider_metadata);
                 self.judge_call(&part_id, problem.as_deref());
             }
-            ModelEvent::ToolResult { part, output, error } => {
-                self.provider_result(*part, output.clone(), error.clone())
+            ModelEvent::ToolResult { part, output, error, provider_metadata } => {
+                self.provider_result(*part, output.clone(), error.as_deref(), provider_metadata.clone());
             }
+
             ModelEvent::File(file) => {
                 self.add_part(PartBody::File(file.clone()), None, true);
             }
@@ -123,6 +124,7 @@ impl Draft<'_> {
             model_explanation: None,
             provider_executed: start.provider_executed,
             provider_metadata: None,
+            result_metadata: None,
             interactions: None,
         }
     }
@@ -194,14 +196,28 @@ impl Draft<'_> {
         format!("There is no tool named {name:?}. The available tools are: {known}.")
     }
 
-    fn provider_result(&mut self, reference: u32, output: Option<Json>, error: Option<String>) {
+    fn provider_result(
+        &mut self,
+        reference: u32,
+        output: Option<Json>,
+        error: Option<&str>,
+        metadata: Option<Json>,
+    ) {
         let Some(part) = self.turn().part_of_ref(reference) else { return };
         if part.tool().is_none_or(|tool| !tool.provider_executed || tool.state != ToolState::Running) {
             return;
         }
         let part_id = part.id().to_owned();
+        if metadata.is_some() {
+            self.change_tool(&part_id, |tool, _| tool.result_metadata = metadata);
+        }
         match error {
-            Some(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, &message),
+            Some(message) => {
+                if output.is_some() {
+                    self.change_tool(&part_id, |tool, _| tool.output = output);
+                }
+                self.fail_call(&part_id, ToolErrorCode::ToolFailed, message);
+            }
             None => {
                 self.complete_call(&part_id, output.unwrap_or_else(|| Json::new(serde_json::Value::Null)))
             }

@@ -133,10 +133,9 @@ impl Draft<'_> {
     pub fn end_open_calls(&mut self, code: ToolErrorCode, message: &str, reason: CancelReason) {
         for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
             let part = self.turn().part(&part_id).expect("the Part was just listed");
-            let entered = part.row.call.as_ref().is_some_and(|call| call.execution_started);
             let tool_call_id = part.tool().expect("only tool calls were picked").tool_call_id.clone();
             self.fail_call_because(&part_id, code, message, reason);
-            if entered && !self.take_back_entering(&tool_call_id) {
+            if !self.take_back_entering(&tool_call_id) {
                 self.effect(Effect::AbortTool { tool_call_id });
             }
         }

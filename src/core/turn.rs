@@ -86,6 +86,7 @@ impl Draft<'_> {
             self.end_turn(Ending::Stopped(CancelReason::SessionDisposed));
         }
         self.publish(MutationBody::Session(SessionMutation::Closed), None);
+        self.state.closed = true;
         self.answer(ticket, Answer::Nothing);
     }
 

@@ -5,9 +5,17 @@ use serde_json::{Value, json};
 
 use super::error;
 use crate::{
-    core::effect::{Answer, Effect},
+    core::{
+        effect::{Answer, Effect},
+        message::Message,
+    },
     runtime::{error::RuntimeError, host::SessionRef},
 };
+
+/// A JavaScript string holds 2^29 characters at the most.
+const LARGEST_ANSWER: usize = 400 * 1024 * 1024;
+/// New Messages of a model request that are larger go ahead of it, Part by Part.
+const LARGEST_REQUEST: usize = 16 * 1024 * 1024;
 
 /// No text from JavaScript is nested deeper: user values stop at 128 and the layer adds a few levels.
 const DEEPEST: usize = 160;
@@ -54,6 +62,13 @@ fn deeper_than(text: &str, limit: usize) -> bool {
 
 pub(super) fn answer(ticket: u64, result: Result<String, RuntimeError>) -> String {
     match result {
+        Ok(text) if text.len() > LARGEST_ANSWER => failure(
+            ticket,
+            &json!({
+                "code": "INVALID_INPUT",
+                "message": "The answer is larger than a JavaScript string can be. Ask for fewer items.",
+            }),
+        ),
         Ok(text) => format!(r#"{{"e":"answer","ticket":{ticket},"ok":{text}}}"#),
         Err(error) => failure(ticket, &error::envelope(&error)),
     }
@@ -71,7 +86,43 @@ pub(super) fn lost(session: &SessionRef, why: &RuntimeError) -> String {
     json!({ "e": "lost", "session": session.handle, "error": error::envelope(why) }).to_string()
 }
 
-pub(super) fn event(session: &SessionRef, effect: Effect) -> String {
+/// The events of an effect, in order: one, but for a model request that would be too large.
+pub(super) fn events(session: &SessionRef, effect: Effect, mut push: impl FnMut(String)) {
+    let Effect::RequestModel(mut request) = effect else {
+        push(event(session, effect));
+        return;
+    };
+    let whole = event_with(r#""e":"model""#, session.handle, &request);
+    if whole.len() <= LARGEST_REQUEST {
+        push(whole);
+        return;
+    }
+    drop(whole);
+    for message in std::mem::take(&mut request.messages) {
+        for part in &message.parts {
+            let parts = vec![part.clone()];
+            let message = Message { parts, ..message_without_parts(&message) };
+            push(event_with(
+                r#""e":"model_history""#,
+                session.handle,
+                &json!({ "base": request.base, "message": message }),
+            ));
+        }
+    }
+    push(event_with(r#""e":"model""#, session.handle, &request));
+}
+
+fn message_without_parts(message: &Message) -> Message {
+    Message {
+        message_id: message.message_id.clone(),
+        session_id: message.session_id.clone(),
+        turn_id: message.turn_id.clone(),
+        parts: Vec::new(),
+        ..*message
+    }
+}
+
+fn event(session: &SessionRef, effect: Effect) -> String {
     let handle = session.handle;
     match effect {
         Effect::Answer { ticket, result: Err(refusal) } => failure(ticket, &error::refused(&refusal)),

@@ -1,7 +1,7 @@
 //! The outbox: everything JavaScript has to hear, in the order it happened.
 
 use std::{
-    collections::HashSet,
+    collections::{HashSet, VecDeque},
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -19,6 +19,9 @@ use crate::{
     },
 };
 
+/// How much one `drain` gives at the most, where it is more than one event.
+const DRAIN_BYTES: usize = 32 * 1024 * 1024;
+
 /// Weak: a process with nothing in flight ends although it could be woken.
 pub(super) type Wake = ThreadsafeFunction<(), (), (), napi::Status, false, true>;
 
@@ -31,7 +34,7 @@ pub(super) struct Outbox {
 
 #[derive(Default)]
 struct Queue {
-    events: Vec<String>,
+    events: VecDeque<String>,
     /// The Sessions whose Mutations somebody listens to.
     observed: HashSet<u32>,
 }
@@ -50,10 +53,21 @@ impl Outbox {
         }
     }
 
-    /// Everything so far as one JSON array, and nothing is left.
+    /// The next events as one JSON array, as many as one string may well hold; `None` when there are none.
     pub fn drain(&self) -> Option<String> {
         self.woken.store(false, Ordering::SeqCst);
-        let events = std::mem::take(&mut self.lock().events);
+        let mut queue = self.lock();
+        let mut bytes = 0;
+        let mut count = 0;
+        for event in &queue.events {
+            bytes += event.len();
+            if count > 0 && bytes > DRAIN_BYTES {
+                break;
+            }
+            count += 1;
+        }
+        let events: Vec<String> = queue.events.drain(..count).collect();
+        drop(queue);
         (!events.is_empty()).then(|| format!("[{}]", events.join(",")))
     }
 
@@ -62,7 +76,7 @@ impl Outbox {
     }
 
     fn push(&self, event: String) {
-        self.lock().events.push(event);
+        self.lock().events.push_back(event);
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -75,7 +89,7 @@ impl Host for Outbox {
         if matches!(effect, Effect::Publish { .. }) && !self.lock().observed.contains(&session.handle) {
             return;
         }
-        self.push(convert::event(session, effect));
+        convert::events(session, effect, |event| self.push(event));
     }
 
     fn answer(&self, ticket: Ticket, result: Result<String, RuntimeError>) {

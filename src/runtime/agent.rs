@@ -28,6 +28,9 @@ use crate::{
     storage::{ListPage, MessagePage, Opened, SessionKey, Store, StoreError},
 };
 
+/// The answer to a call that gives nothing, as JSON.
+const NOTHING: &str = "null";
+
 pub struct Agent {
     agent_id: Arc<str>,
     settings: Arc<Settings>,
@@ -44,11 +47,11 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// A Session that another owner has taken over is opened anew.
-    fn forget_lost(&mut self, session_id: &str) {
+    /// A Session that was closed here, or taken over by another owner, is opened anew.
+    fn forget_what_is_over(&mut self, session_id: &str) {
         if let Some(Slot::Open(handle)) = self.by_id.get(session_id) {
             let handle = *handle;
-            if self.by_handle.get(&handle).is_some_and(|runner| runner.is_lost()) {
+            if self.by_handle.get(&handle).is_some_and(|runner| runner.is_over()) {
                 self.by_handle.remove(&handle);
                 self.by_id.remove(session_id);
             }
@@ -111,7 +114,7 @@ impl Agent {
             }
             Operation::Archive { session_id } => {
                 let key = self.key(&existing_id(&session_id)?);
-                self.store.archive(&key, self.reply(ticket, |()| Value::Null));
+                self.store.archive(&key, self.reply(ticket, |()| NOTHING.to_owned()));
                 Ok(())
             }
             Operation::Remove { session_id } => {
@@ -220,7 +223,7 @@ impl Agent {
             if result.is_ok() {
                 agent.forget_removed(&session_id);
             }
-            let answer = result.map(|()| Value::Null.to_string()).map_err(RuntimeError::from);
+            let answer = result.map(|()| NOTHING.to_owned()).map_err(RuntimeError::from);
             agent.host.answer(ticket, answer);
             agent.host.wake();
         });
@@ -244,7 +247,7 @@ impl Agent {
     /// Opens a Session, or gives the open one: everyone who asks gets the same.
     fn open(self: &Arc<Self>, ticket: Ticket, session_id: &str) {
         let mut sessions = self.lock();
-        sessions.forget_lost(session_id);
+        sessions.forget_what_is_over(session_id);
         match sessions.by_id.get_mut(session_id) {
             Some(Slot::Opening(waiting)) => waiting.push(ticket),
             Some(Slot::Open(handle)) => {
@@ -320,11 +323,11 @@ impl Agent {
     fn reply<T: 'static>(
         &self,
         ticket: Ticket,
-        show: impl Fn(T) -> Value + Send + 'static,
+        show: impl Fn(T) -> String + Send + 'static,
     ) -> Box<dyn FnOnce(Result<T, StoreError>) + Send> {
         let host = Arc::clone(&self.host);
         Box::new(move |result| {
-            host.answer(ticket, result.map(|found| show(found).to_string()).map_err(RuntimeError::from));
+            host.answer(ticket, result.map(show).map_err(RuntimeError::from));
             host.wake();
         })
     }

@@ -210,7 +210,11 @@ impl Runner {
             Err(error) => {
                 // Callers are told; what the model and the tools brought is kept until it can be written.
                 self.fail(&flight.inputs, &error, &mut flight.told);
-                self.host.warn(&self.session, format!("A commit failed and will be tried again: {error}"));
+                if inner.retry == FIRST_RETRY {
+                    // Once for each time the store goes out, not for each try.
+                    self.host
+                        .warn(&self.session, format!("A commit failed and will be tried again: {error}"));
+                }
                 drop(inner);
                 self.check(flight);
                 false
@@ -313,8 +317,10 @@ impl Runner {
         self.host.wake();
     }
 
-    pub fn is_lost(&self) -> bool {
-        self.lock().lost.is_some()
+    /// Nothing more is taken here; the Session can be opened anew.
+    pub fn is_over(&self) -> bool {
+        let inner = self.lock();
+        inner.lost.is_some() || inner.engine.state().closed
     }
 
     fn lose(&self, inner: &mut Inner, why: StoreError) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     core::{change::SessionRow, message::Message},
-    storage::{PendingList, SessionList, Snapshot},
+    storage::{PAGE_BYTES, PendingList, SessionList, Snapshot},
 };
 
 /// `status()`.
@@ -23,26 +23,46 @@ pub fn status(session: &SessionRow) -> Value {
     status
 }
 
-pub fn snapshot(snapshot: &Snapshot) -> Value {
-    json!({
+pub fn snapshot(snapshot: &Snapshot) -> String {
+    let (messages, _) = newest(&snapshot.messages);
+    let rest = json!({
         "session_id": snapshot.session.session_id,
         "revision_of_session": snapshot.session.revision,
-        "messages": snapshot.messages,
         "interactions": snapshot.pending,
         "status": status(&snapshot.session),
     })
+    .to_string();
+    format!(r#"{{"messages":{messages},{}"#, &rest[1..])
 }
 
 /// A page of Messages; `next_before_sequence` is there when older ones are.
-pub fn messages(messages: &[Message]) -> Value {
-    let mut page = json!({ "items": messages });
-    if let Some(first) = messages.first().filter(|first| first.sequence > 1) {
-        page["next_before_sequence"] = json!(first.sequence);
+pub fn messages(messages: &[Message]) -> String {
+    let (items, first) = newest(messages);
+    match first.filter(|first| *first > 1) {
+        Some(first) => format!(r#"{{"items":{items},"next_before_sequence":{first}}}"#),
+        None => format!(r#"{{"items":{items}}}"#),
     }
-    page
 }
 
-pub fn sessions(list: &SessionList) -> Value {
+/// The last Messages as a JSON array, as many as `PAGE_BYTES` hold and at least one; and the first one's sequence.
+fn newest(messages: &[Message]) -> (String, Option<u64>) {
+    let mut bytes = 0;
+    let mut texts = Vec::with_capacity(messages.len());
+    let mut first = None;
+    for message in messages.iter().rev() {
+        let text = serde_json::to_string(message).expect("Messages are plain JSON");
+        bytes += text.len();
+        if !texts.is_empty() && bytes > PAGE_BYTES {
+            break;
+        }
+        texts.push(text);
+        first = Some(message.sequence);
+    }
+    texts.reverse();
+    (format!("[{}]", texts.join(",")), first)
+}
+
+pub fn sessions(list: &SessionList) -> String {
     let items: Vec<Value> = list
         .items
         .iter()
@@ -63,7 +83,7 @@ pub fn sessions(list: &SessionList) -> Value {
     page(items, list.next.as_ref())
 }
 
-pub fn pending(list: &PendingList) -> Value {
+pub fn pending(list: &PendingList) -> String {
     let items: Vec<Value> = list
         .items
         .iter()
@@ -80,10 +100,10 @@ pub fn pending(list: &PendingList) -> Value {
     page(items, list.next.as_ref())
 }
 
-fn page(items: Vec<Value>, next: Option<&String>) -> Value {
+fn page(items: Vec<Value>, next: Option<&String>) -> String {
     let mut page = json!({ "items": items });
     if let Some(next) = next {
         page["next"] = json!(next);
     }
-    page
+    page.to_string()
 }

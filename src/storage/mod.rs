@@ -46,7 +46,11 @@ pub struct Opened {
     pub fence: u64,
 }
 
-/// Messages before `before_sequence` (all, when `None`): the last `limit` of them, ascending.
+/// A page is ended early where its Messages are larger together; it always has one.
+pub const PAGE_BYTES: usize = 32 * 1024 * 1024;
+
+/// Messages before `before_sequence` (all, when `None`): the last `limit` of them, ascending. A store may give
+/// fewer, down to one, when they are larger than [`PAGE_BYTES`] together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessagePage {
     pub before_sequence: Option<u64>,

@@ -18,6 +18,7 @@ enum Action {
     Set(bool, bool),
     Stop,
     Withdraw(u8),
+    /// Closed, and opened again.
     Close,
     Crash,
     /// The next actions, as far as they are inputs, are decided in one commit.
@@ -158,14 +159,17 @@ fn input_of(scenario: &mut Scenario, action: &Action) -> Option<Value> {
             let queued = scenario.stored.queue.iter().map(|row| row.queue_id.clone());
             json!({ "input": "withdraw", "prompt_id": pick(queued, *number)? })
         }
-        Action::Close => json!({ "input": "close" }),
-        Action::Crash | Action::Together(_) => return None,
+        Action::Close | Action::Crash | Action::Together(_) => return None,
     })
 }
 
 fn act(scenario: &mut Scenario, action: &Action) {
     match action {
         Action::Crash => scenario.crash_and_open(),
+        Action::Close => {
+            scenario.input(json!({ "input": "close" })).unwrap();
+            scenario.crash_and_open();
+        }
         Action::Together(actions) => {
             let inputs: Vec<Input> = actions
                 .iter()

@@ -209,6 +209,7 @@ impl Scenario {
         self.outside.model = None;
         self.outside.preparing.clear();
         self.outside.running.clear();
+        // Whatever was told before, the store alone goes on.
         self.engine = Engine::restored(self.settings.clone(), self.stored.open_rows());
         self.input(json!({ "input": "open" })).unwrap();
     }
@@ -314,6 +315,7 @@ fn persisted(state: &SessionState) -> SessionState {
     let mut state = state.clone();
     state.feed = PromptFeed::default();
     state.unsettled = false;
+    state.closed = false;
     for row in &mut state.queue {
         *row = Arc::new(row.without_model());
     }

@@ -149,4 +149,9 @@ fn closing_an_idle_session_only_says_so() {
     let mut scenario = Scenario::new();
     scenario.input(json!({ "input": "close" })).unwrap();
     assert_eq!(scenario.stored.journal.last().unwrap()["type"], "closed");
+    let refused = scenario.input(json!({ "input": "stop" })).unwrap_err();
+    assert_eq!(refused.code, Code::SessionClosed);
+    scenario.crash_and_open();
+    scenario.prompt("again");
+    scenario.says("fine");
 }

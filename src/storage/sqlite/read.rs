@@ -15,7 +15,7 @@ use crate::{
         interaction::Interaction,
         message::{Message, Part},
     },
-    storage::{MessagePage, SessionKey, Snapshot, StoreError, shown},
+    storage::{MessagePage, PAGE_BYTES, SessionKey, Snapshot, StoreError, shown},
 };
 
 pub(super) fn messages(
@@ -77,15 +77,33 @@ fn page_of(
 ) -> Result<Vec<Message>, StoreError> {
     let before = page.before_sequence.map_or(i64::MAX, signed);
     let mut statement = db.prepare_cached(sql::MESSAGES)?;
-    let mut rows = collect(statement.query(params![session, before, page.limit])?, rows::message)?;
-    rows.reverse();
-    rows.into_iter().map(|row| message(db, key, session, row)).collect()
+    let rows = collect(statement.query(params![session, before, page.limit])?, rows::message)?;
+    let mut bytes = 0;
+    let mut messages = Vec::with_capacity(rows.len());
+    for row in rows {
+        messages.push(message(db, key, session, row, &mut bytes)?);
+        if bytes > PAGE_BYTES {
+            break;
+        }
+    }
+    messages.reverse();
+    Ok(messages)
 }
 
-fn message(db: &Connection, key: &SessionKey, session: i64, row: MessageRow) -> Result<Message, StoreError> {
+/// A Message with its Parts; their size is added to `bytes`.
+fn message(
+    db: &Connection,
+    key: &SessionKey,
+    session: i64,
+    row: MessageRow,
+    bytes: &mut usize,
+) -> Result<Message, StoreError> {
     let mut statement = db.prepare_cached(sql::PARTS_OF_MESSAGE)?;
     let parts = statement.query(params![session, row.message_id])?;
-    let parts = collect(parts, |row| shown_part(db, session, part(db, session, row)?.part))?;
+    let parts = collect(parts, |row| {
+        *bytes += text(row, 1)?.len();
+        shown_part(db, session, part(db, session, row)?.part)
+    })?;
     Ok(shown::message(&key.session_id, row, parts))
 }
 
