@@ -1,0 +1,3 @@
+const { define } = require("../suites/error_codes.cjs");
+
+define(test);
