@@ -220,7 +220,7 @@ on_each_store("Requests of the wrong kind", (store) => {
     const { session, interaction_id, turn, observer } = await waiting_for_approval(store);
     await changes_nothing(session, observer.mutations, async () => {
       for (const [name, fields] of Object.entries(wrong)) {
-        const request = session.interactions.request(loose({ turn_id: turn.id, ...fields }));
+        const request = session.interactions.request(loose<never>({ turn_id: turn.id, ...fields }));
         expect((await refusal_of(request)).code, name).toBe("INVALID_INPUT");
       }
     });
