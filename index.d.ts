@@ -95,7 +95,8 @@ export type SessionErrorCode =
   | "STORAGE_FULL"
   | "STORAGE_CORRUPT"
   | "STORAGE_VERSION"
-  | "STORAGE_UNAVAILABLE";
+  | "STORAGE_UNAVAILABLE"
+  | "INTERNAL";
 
 export interface Issue {
   /** Where in the value, as one would write it: `payload.answers[0].value`. */

@@ -1,7 +1,7 @@
 /** Checks of what callers pass, in words that say what to pass. */
 import type { ApprovalMode, SecurityOptions } from "../index.js";
 import { SessionError } from "./errors.js";
-import { JsonError, type JsonValue, normalise } from "./json.js";
+import { CARRIER_LIMITS, JsonError, type JsonValue, normalise } from "./json.js";
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
@@ -85,7 +85,7 @@ export function accept_metadata(value: unknown): JsonValue | undefined {
 /** The value as JSON: from here on a detached copy. */
 export function accept_json(value: unknown, what: string): JsonValue {
   try {
-    return normalise(value, what).value;
+    return normalise(value, what, CARRIER_LIMITS).value;
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw new SessionError("INVALID_INPUT", `${error.message}.`, { cause: error });
@@ -108,7 +108,7 @@ export function accept_security(value: unknown): SecurityOptions | undefined {
 /** A response as JSON. What JSON cannot hold is no answer to anything. */
 export function accept_response(value: unknown): { response: JsonValue; refusal?: SessionError } {
   try {
-    return { response: normalise(value, "response").value };
+    return { response: normalise(value, "response", CARRIER_LIMITS).value };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     const issues = [{ path: error.path, message: error.message }];

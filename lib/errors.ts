@@ -24,7 +24,8 @@ export type SessionErrorCode =
   | "STORAGE_FULL"
   | "STORAGE_CORRUPT"
   | "STORAGE_VERSION"
-  | "STORAGE_UNAVAILABLE";
+  | "STORAGE_UNAVAILABLE"
+  | "INTERNAL";
 
 /** One thing that is wrong with a refused value. */
 export interface Issue {

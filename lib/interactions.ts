@@ -38,7 +38,7 @@ const REQUEST_KEYS = [
   "payload",
   "response_schema",
 ];
-const APPROVAL_KEYS = ["turn_id", "tool_call_id", "tool_name", "payload", "response_schema"];
+const APPROVAL_KEYS = ["type", "turn_id", "tool_call_id", "tool_name", "payload", "response_schema"];
 
 /** Makes requests, and wakes whoever waits for their end. */
 export class InteractionDesk {

@@ -61,25 +61,37 @@ export interface Normalised {
  * @param root what the value is called in messages, such as `result`
  * @throws JsonError
  */
-export function normalise(value: unknown, root = "value"): Normalised {
-  const copy = new Walk(root).copy(value);
+export function normalise(value: unknown, root = "value", limits: Limits = VALUE_LIMITS): Normalised {
+  const copy = new Walk(root, limits).copy(value);
   const text = JSON.stringify(copy);
-  if (Buffer.byteLength(text) > MAX_BYTES) throw new JsonError(root, TOO_LARGE);
+  if (Buffer.byteLength(text) > limits.bytes) throw new JsonError(root, TOO_LARGE);
   return { text, value: copy };
 }
 
 const TOO_LARGE = "is larger than 16 MiB as JSON";
 
+export interface Limits {
+  depth: number;
+  bytes: number;
+}
+
+const VALUE_LIMITS: Limits = { depth: MAX_DEPTH, bytes: MAX_BYTES };
+
+/** For what carries a value some levels down: the value itself is judged where it is taken out. */
+export const CARRIER_LIMITS: Limits = { depth: MAX_DEPTH + 8, bytes: 4 * MAX_BYTES };
+
 class Walk {
   readonly #root: string;
+  readonly #limits: Limits;
   readonly #path: (string | number)[] = [];
   readonly #ancestors = new Set<object>();
   #depth = 0;
   /** A lower bound of the text's length, so that a huge value is refused before it is copied. */
   #size = 0;
 
-  constructor(root: string) {
+  constructor(root: string, limits: Limits) {
     this.#root = root;
+    this.#limits = limits;
   }
 
   copy(value: unknown): JsonValue {
@@ -197,7 +209,8 @@ class Walk {
   #enter(): void {
     this.#grow(1);
     this.#depth += 1;
-    if (this.#depth > MAX_DEPTH) throw new JsonError(this.#root, `is nested deeper than ${MAX_DEPTH} levels`);
+    const { depth } = this.#limits;
+    if (this.#depth > depth) throw new JsonError(this.#root, `is nested deeper than ${depth} levels`);
   }
 
   #set(copy: JsonObject, key: string, member: JsonValue): void {
@@ -242,7 +255,7 @@ class Walk {
 
   #grow(length: number): void {
     this.#size += length;
-    if (this.#size > MAX_BYTES) throw new JsonError(this.#root, TOO_LARGE);
+    if (this.#size > this.#limits.bytes) throw new JsonError(this.#root, TOO_LARGE);
   }
 
   #refuse(problem: string): never {

@@ -1,4 +1,4 @@
-import type { FilePart, Part } from "../../types/message.js";
+import type { DataPart, FilePart, Part } from "../../types/message.js";
 import { well_formed } from "../json.js";
 import type { Specification } from "./accept.js";
 import type { Conversion } from "./history.js";
@@ -8,11 +8,18 @@ import type { FileContent, FileData, PromptMessage, TextContent } from "./prompt
 export function user_messages(parts: readonly Part[], { specification }: Conversion): PromptMessage[] {
   const content: (TextContent | FileContent)[] = [];
   for (const part of parts) {
-    if (part.type === "text" && part.text !== "")
+    if (part.type === "text" && part.text.trim() !== "")
       content.push({ type: "text", text: well_formed(part.text) });
+    else if (part.type === "data") content.push({ type: "text", text: data_text(part) });
     else if (part.type === "file") content.push(file_content(part, specification));
   }
   return content.length === 0 ? [] : [{ role: "user", content }];
+}
+
+/** A model reads data as JSON, under its name where it has one. */
+function data_text(part: DataPart): string {
+  const name = part.name === undefined ? "" : `${part.name}: `;
+  return well_formed(`${name}${JSON.stringify(part.data)}`);
 }
 
 /** A file that neither has data nor a usable URL is mentioned in words, so that the rest can still be sent. */

@@ -97,36 +97,42 @@ impl Draft<'_> {
                 QueuedInput::Prompt { .. } => None,
             })
             .collect();
-        let Some(last) = commands.last() else { return };
-        let mut changed = Vec::new();
-        let mode = self.state.session.approval_mode;
-        let mode_changed = mode != self.state.session.effective_approval_mode;
-        if mode_changed {
-            self.change_session().effective_approval_mode = mode;
-            changed.push(format!("security.approval_mode: {}", mode.as_str()));
-        }
-        let model = commands.iter().rev().find_map(|command| command.model.as_ref());
-        if let Some(model) = model.filter(|model| Some(model.key) != self.state.feed.model_key) {
-            self.state.feed.model_key = Some(model.key);
-            changed.push(format!("model: {}", model.label));
-        }
-        if changed.is_empty() {
+        if commands.is_empty() {
             return;
         }
-        if last.persist_action {
-            let body = PartBody::Action {
-                title: TITLE.to_owned(),
-                description: changed.join("; "),
-                state: ActionState::Completed,
-            };
-            if self.state.turn.is_some() {
-                self.add_part(body, None, last.publish_mutation);
-            } else {
-                self.add_standalone_part(body, last.publish_mutation);
-            }
+        let mode = self.state.session.approval_mode;
+        let mode_changed = mode != self.state.session.effective_approval_mode;
+        // What is shown of a change is up to the command that set it last.
+        let of_mode =
+            commands.iter().rev().find(|command| command.approval_mode.is_some()).filter(|_| mode_changed);
+        let of_model = commands.iter().rev().find_map(|command| Some((command, command.model.as_ref()?)));
+        let of_model = of_model.filter(|(_, model)| Some(model.key) != self.state.feed.model_key);
+        if mode_changed {
+            self.change_session().effective_approval_mode = mode;
         }
-        if last.publish_mutation && mode_changed {
+        if let Some((_, model)) = of_model {
+            self.state.feed.model_key = Some(model.key);
+        }
+        let of_mode = of_mode.map(|command| (command, format!("security.approval_mode: {}", mode.as_str())));
+        let of_model = of_model.map(|(command, model)| (command, format!("model: {}", model.label)));
+        let changed: Vec<_> = of_mode.iter().chain(&of_model).collect();
+        let kept: Vec<_> = changed.iter().filter(|(command, _)| command.persist_action).collect();
+        if !kept.is_empty() {
+            let published = kept.iter().any(|(command, _)| command.publish_mutation);
+            let lines: Vec<&str> = kept.iter().map(|(_, line)| line.as_str()).collect();
+            self.add_action(lines.join("; "), published);
+        }
+        if of_mode.is_some_and(|(command, _)| command.publish_mutation) {
             self.publish_config();
+        }
+    }
+
+    fn add_action(&mut self, description: String, publish: bool) {
+        let body = PartBody::Action { title: TITLE.to_owned(), description, state: ActionState::Completed };
+        if self.state.turn.is_some() {
+            self.add_part(body, None, publish);
+        } else {
+            self.add_standalone_part(body, publish);
         }
     }
 

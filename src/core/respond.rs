@@ -103,8 +103,8 @@ fn shape_issues(response: &Value) -> Vec<Issue> {
         return vec![issue("response", format!("must be {shape}; it is {}", kind_of(response)))];
     };
     let mut issues = Vec::new();
-    if let Err(problem) = check_limits(response) {
-        return vec![issue("response", problem.to_string())];
+    if let Some(Err(problem)) = map.get("payload").map(check_limits) {
+        return vec![issue("payload", problem.to_string())];
     }
     if !map.get("type").is_some_and(Value::is_string) {
         issues.push(issue("type", "must be the Interaction's type".to_owned()));

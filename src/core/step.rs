@@ -160,7 +160,7 @@ impl Draft<'_> {
         let fill = |tool: &mut ToolPart| {
             tool.state = ToolState::Ready;
             tool.input = input;
-            tool.input_text = input_text.cloned();
+            tool.input_text = input_text.map(|text| bounded(text));
             tool.model_explanation = explanation;
             tool.provider_executed |= start.provider_executed;
             tool.provider_metadata.clone_from(provider_metadata);
@@ -247,7 +247,8 @@ impl Draft<'_> {
     /// The request was refused, or its stream broke off. `retry_after` is set where trying again may help.
     fn stream_failed(&mut self, code: Code, message: &str, retry_after: Option<u64>) {
         let attempt = self.turn().stream.attempt;
-        let nothing_arrived = !self.turn().parts.iter().any(|part| self.turn().in_current_step(part));
+        let of_model = |part: &LivePart| !matches!(part.row.part.body, PartBody::Interaction { .. });
+        let nothing_arrived = self.parts_where(of_model).is_empty();
         if let Some(retry_after) = retry_after.filter(|_| nothing_arrived && attempt < RETRIES) {
             self.turn_mut().stream.attempt += 1;
             let delay = FIRST_DELAY_MS << attempt;
@@ -347,6 +348,16 @@ fn delta_kind(part: &LivePart) -> Option<DeltaKind> {
         PartBody::Tool(_) => Some(DeltaKind::ToolInput),
         _ => None,
     }
+}
+
+/// Arguments that are no JSON are kept for whoever looks for the reason, but not without end.
+fn bounded(text: &str) -> String {
+    const MOST: usize = 64 * 1024;
+    if text.len() <= MOST {
+        return text.to_owned();
+    }
+    let end = (0..=MOST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}… ({} more bytes)", &text[..end], text.len() - end)
 }
 
 /// Takes the model's explanation out of the arguments; the tool's schema never sees it.

@@ -300,6 +300,7 @@ impl Agent {
     fn release(&self, handle: u32) {
         let mut sessions = self.lock();
         if let Some(runner) = sessions.by_handle.remove(&handle) {
+            runner.release();
             let session_id = &runner.key().session_id;
             if matches!(sessions.by_id.get(session_id), Some(Slot::Open(open)) if *open == handle) {
                 sessions.by_id.remove(session_id);

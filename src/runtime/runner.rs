@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     core::{
-        effect::Effect,
+        effect::{Answer, Effect},
         engine::{Decided, Engine, Receipt},
         error::Refusal,
         input::{Input, Ticket},
@@ -53,6 +53,8 @@ struct Inner {
     retry: Duration,
     /// Another owner has taken the Session over, or it was removed: nothing more may come from here.
     lost: Option<StoreError>,
+    /// Nobody has the handle any more.
+    released: bool,
 }
 
 impl Runner {
@@ -64,8 +66,14 @@ impl Runner {
         store: Arc<dyn Store>,
         host: Arc<dyn Host>,
     ) -> Arc<Self> {
-        let inner =
-            Inner { engine, inbox: Inbox::default(), phase: Phase::Idle, retry: FIRST_RETRY, lost: None };
+        let inner = Inner {
+            engine,
+            inbox: Inbox::default(),
+            phase: Phase::Idle,
+            retry: FIRST_RETRY,
+            lost: None,
+            released: false,
+        };
         Arc::new(Self { session, key, fence, store, host, inner: Mutex::new(inner) })
     }
 
@@ -134,7 +142,7 @@ impl Runner {
             };
             let proposal = match proposal {
                 Decided::Settled(effects) => {
-                    self.perform(effects, &[]);
+                    self.perform(&inner, effects, &[]);
                     continue;
                 }
                 Decided::Proposed(proposal) => *proposal,
@@ -194,7 +202,7 @@ impl Runner {
             Ok(receipt) => {
                 let effects = inner.engine.commit(flight.proposal, &receipt);
                 inner.retry = FIRST_RETRY;
-                self.perform(effects, &flight.told);
+                self.perform(&inner, effects, &flight.told);
                 true
             }
             Err(why @ (StoreError::LeaseLost | StoreError::NotFound)) => {
@@ -260,7 +268,7 @@ impl Runner {
         if rows.session.last_commit_id == commit_id {
             // It had gone through after all.
             let effects = inner.engine.commit(flight.proposal, &Receipt::of(&commit_id));
-            self.perform(effects, &flight.told);
+            self.perform(&inner, effects, &flight.told);
         } else {
             let foreign = rows.session.commits != inner.engine.state().session.commits;
             if foreign {
@@ -317,10 +325,15 @@ impl Runner {
         self.host.wake();
     }
 
+    /// The handle is given up: whoever is about to open it has to open the Session anew.
+    pub fn release(&self) {
+        self.lock().released = true;
+    }
+
     /// Nothing more is taken here; the Session can be opened anew.
     pub fn is_over(&self) -> bool {
         let inner = self.lock();
-        inner.lost.is_some() || inner.engine.state().closed
+        inner.lost.is_some() || inner.released || inner.engine.state().closed
     }
 
     fn lose(&self, inner: &mut Inner, why: StoreError) {
@@ -348,11 +361,14 @@ impl Runner {
         }
     }
 
-    fn perform(self: &Arc<Self>, effects: Vec<Effect>, told: &[Ticket]) {
+    fn perform(self: &Arc<Self>, inner: &Inner, effects: Vec<Effect>, told: &[Ticket]) {
         for effect in effects {
             match effect {
                 Effect::Answer { ticket, .. } | Effect::AnswerFromHistory { ticket, .. }
                     if told.contains(&ticket) => {}
+                Effect::Answer { ticket, result: Ok(Answer::Opened { .. }) } if inner.released => {
+                    self.host.answer(ticket, Err(Refusal::closed().into()));
+                }
                 Effect::AnswerFromHistory { ticket, interaction_id } => {
                     self.answer_from_history(ticket, interaction_id)
                 }

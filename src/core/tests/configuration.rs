@@ -76,6 +76,19 @@ fn a_silent_change_leaves_neither_action_nor_mutation() {
 }
 
 #[test]
+fn each_change_is_shown_as_the_command_that_set_it_says() {
+    let silent = json!({ "persist_action": false });
+    let model =
+        json!({ "input": "set", "config": {}, "options": silent, "model": { "key": 1, "label": "a/b" } });
+    let mut scenario = Scenario::new();
+    set(&mut scenario, "always-allow", Value::Null);
+    scenario.input(model).unwrap();
+    scenario.prompt("go");
+    assert_eq!(actions(&scenario), [ALLOWED]);
+    assert_eq!(scenario.outside.model.as_ref().unwrap().model_key, Some(1));
+}
+
+#[test]
 fn a_mode_that_does_not_exist_changes_nothing() {
     let mut scenario = Scenario::new();
     let wrong = [
