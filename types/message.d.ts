@@ -59,6 +59,8 @@ export interface ToolPart extends PartBase {
   /** The provider's id, where it had to be made unique within the Session. */
   provider_tool_call_id?: string;
   provider_metadata?: ProviderMetadata;
+  /** What the provider attached to the result of a call it ran itself. */
+  result_metadata?: ProviderMetadata;
   interactions?: SessionInteraction[];
 }
 
@@ -75,6 +77,8 @@ export interface FilePart extends PartBase {
   /** Base64. */
   data?: string;
   filename?: string;
+  /** It belongs to the model's reasoning. */
+  reasoning?: boolean;
   provider_metadata?: ProviderMetadata;
 }
 

@@ -126,6 +126,34 @@ describe.each(LINES)("@ai-sdk/anthropic, specification $specification", ({ speci
     expect(parts).toContainEqual(expect.objectContaining({ type: "source", url: "https://example.org" }));
   });
 
+  // The package of AI SDK 5 leaves such an error out.
+  it.skipIf(specification === "v2")("a search that failed goes back as the service's own error", async () => {
+    const search: Block = {
+      type: "server_tool_use",
+      id: "srvtoolu_1",
+      name: "web_search",
+      input: { query: "q" },
+    };
+    const content = { type: "web_search_tool_result_error", error_code: "max_uses_exceeded" };
+    const { server, model } = await start([
+      {
+        blocks: [
+          thought(1),
+          search,
+          { type: "web_search_tool_result", tool_use_id: "srvtoolu_1", content },
+          text("No luck."),
+        ],
+      },
+      { blocks: [text("Later.")] },
+    ]);
+    const tool = { id: "anthropic.web_search_20250305", name: "web_search", args: { maxUses: 1 } };
+    const searching = with_provider_tool(model, { ...tool, type: "provider" });
+    const { session } = await simple(searching, memory_store);
+    expect((await ask(session)).text).toBe("No luck.");
+    expect((await ask(session, "And?")).text).toBe("Later.");
+    expect(server.faults).toEqual([]);
+  });
+
   it("an error within the stream: what came is kept, no call is run, and the next turn is taken", async () => {
     const { server, model } = await start([
       {

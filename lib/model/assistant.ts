@@ -1,4 +1,4 @@
-import type { FilePart, Part, ProviderMetadata, ToolPart } from "../../types/message.js";
+import type { FilePart, Part, ToolPart } from "../../types/message.js";
 import { type JsonObject, well_formed } from "../json.js";
 import { EXPLANATION } from "../schema/schema.js";
 import type { Specification } from "./accept.js";
@@ -7,19 +7,8 @@ import { tool_output } from "./output.js";
 import type { AssistantContent, PromptMessage, ToolCallContent, ToolResultContent } from "./prompt-types.js";
 import { file_content } from "./user.js";
 
-/** The file belongs to the model's reasoning. */
-interface ReasoningFile {
-  reasoning?: boolean;
-}
-
-/** What is known of the result of a provider's own call. */
-interface ProviderResult {
-  result_metadata?: ProviderMetadata;
-  /** The step in which it came, where that was not the call's own. */
-  result_step_id?: string;
-}
-
-export type LateResult = ToolPart & ProviderResult;
+/** `result_step_id`: the step in which a provider's result came, where that was not the call's own. */
+export type LateResult = ToolPart & { result_step_id?: string };
 
 /** The later step in which the result of a provider's call came. */
 export function late_step_of(part: LateResult): string | undefined {
@@ -76,7 +65,7 @@ function plain_content(part: Part, { specification }: Conversion): AssistantCont
   }
 }
 
-function assistant_file(part: FilePart & ReasoningFile, specification: Specification): AssistantContent {
+function assistant_file(part: FilePart, specification: Specification): AssistantContent {
   const content = file_content(part, specification);
   if (part.reasoning !== true || specification !== "v4" || content.type !== "file") return content;
   const { mediaType, data, providerOptions } = content;
