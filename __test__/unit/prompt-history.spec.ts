@@ -102,16 +102,16 @@ describe("grouping", () => {
       reasoning(""),
     ];
     expect(
-      prompt_of([
-        user("hi"),
-        assistant("s1", skipped),
-        assistant("s2", [...skipped, text("yes")]),
-        user({ type: "data", data: 1 }),
-      ]),
+      prompt_of([user("hi"), assistant("s1", skipped), assistant("s2", [...skipped, text("yes")])]),
     ).toEqual([
       { role: "user", content: [{ type: "text", text: "hi" }] },
       { role: "assistant", content: [{ type: "text", text: "yes" }] },
     ]);
+  });
+
+  it("data of a user is read as its JSON", () => {
+    const content = [{ type: "text", text: '{"a":1}' }];
+    expect(prompt_of([user({ type: "data", data: { a: 1 } })])).toEqual([{ role: "user", content }]);
   });
 
   it("a thought that led to nothing is left out", () => {
