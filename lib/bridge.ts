@@ -75,7 +75,9 @@ export class Bridge {
    */
   end(): void {
     this.#ended = true;
-    if (this.#tickets.size === 0) this.#native = undefined;
+    if (this.#tickets.size > 0) return;
+    this.#native?.close();
+    this.#native = undefined;
   }
 
   observe(handle: number, on: boolean): void {

@@ -16,6 +16,8 @@ export interface NativeAgent {
   observe(session: number, on: boolean): void;
   /** A JSON array of events, or null where there are none. */
   drain(): string | null;
+  /** Lets the store go: the last agent that uses a file closes it. Nothing may be called afterwards. */
+  close(): void;
 }
 
 export interface NativeBinding {

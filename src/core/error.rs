@@ -28,7 +28,7 @@ pub enum Code {
     ModelFailed,
     /// The host raises `max_steps`, or the model is asked to do less at a time.
     MaxSteps,
-    /// A process ended while the Turn was going on.
+    /// A process ended while the Turn was going on. Only in an `error` Part: no call is refused with it.
     RuntimeInterrupted,
 }
 
@@ -45,7 +45,7 @@ impl Code {
             Self::ModelMissing => "MODEL_MISSING",
             Self::ModelFailed => "MODEL_FAILED",
             Self::MaxSteps => "MAX_STEPS",
-            Self::RuntimeInterrupted => "RUNTIME_INTERRUPTED",
+            Self::RuntimeInterrupted => "runtime_interrupted",
         }
     }
 }

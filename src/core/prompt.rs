@@ -57,7 +57,7 @@ fn prompt_part(name: &str, value: &Value) -> Result<PartBody, Refusal> {
         }
         Some("data") => {
             Fields::of(name, value, &["type", "data", "name"])?;
-            let data = fields.get("data");
+            let data = value.get("data");
             let data = data.ok_or_else(|| Refusal::invalid(format!("{name}.data must be given.")))?;
             let name = fields.text("name")?.map(str::to_owned);
             Ok(PartBody::Data { name, data: Json::new(data.clone()) })

@@ -12,12 +12,15 @@ use crate::{
         settings::{Settings, ToolDefinition},
     },
     runtime::{agent::Agent, request::Request},
+    storage::Store,
 };
 
 /// An Agent in one store.
 #[napi]
 pub struct NativeAgent {
-    agent: Arc<Agent>,
+    /// `None` once it was closed.
+    agent: Option<Arc<Agent>>,
+    store: Arc<dyn Store>,
     outbox: Arc<Outbox>,
 }
 
@@ -39,8 +42,21 @@ impl NativeAgent {
                 .map_err(|problem| napi::Error::new(napi::Status::InvalidArg, problem.to_string()))?;
             let wake = wake.build_threadsafe_function().weak::<true>().build()?;
             let outbox = Arc::new(Outbox::new(wake));
-            let agent = Agent::new(&agent_id, settings, store.store.clone(), outbox.clone());
-            Ok(Self { agent, outbox })
+            let store = store.open();
+            let agent = Agent::new(&agent_id, settings, store.clone(), outbox.clone());
+            Ok(Self { agent: Some(agent), store, outbox })
+        })
+    }
+
+    /// Lets the store go: the last Agent that uses a file closes it.
+    #[napi]
+    pub fn close(&mut self) -> napi::Result<()> {
+        guarded(|| {
+            self.agent = None;
+            if Arc::strong_count(&self.store) == 1 {
+                self.store.close();
+            }
+            Ok(())
         })
     }
 
@@ -49,7 +65,7 @@ impl NativeAgent {
     pub fn call(&self, request_json: String) -> napi::Result<bool> {
         guarded(|| {
             let request: Request = parse(&request_json)?;
-            self.agent.call(request);
+            self.agent()?.call(request);
             Ok(!self.outbox.is_empty())
         })
     }
@@ -59,7 +75,7 @@ impl NativeAgent {
     pub fn input(&self, session: u32, input_json: String) -> napi::Result<bool> {
         guarded(|| {
             let input: Input = parse(&input_json)?;
-            self.agent.submit(session, input);
+            self.agent()?.submit(session, input);
             Ok(!self.outbox.is_empty())
         })
     }
@@ -69,7 +85,7 @@ impl NativeAgent {
     pub fn delta(&self, session: u32, step_id: String, reference: u32, text: String) -> napi::Result<bool> {
         guarded(|| {
             let event = ModelEvent::Delta { part: reference, text };
-            self.agent.submit(session, Input::Model { step_id, event });
+            self.agent()?.submit(session, Input::Model { step_id, event });
             Ok(!self.outbox.is_empty())
         })
     }
@@ -87,6 +103,12 @@ impl NativeAgent {
     #[napi]
     pub fn drain(&self) -> napi::Result<Option<String>> {
         guarded(|| Ok(self.outbox.drain()))
+    }
+}
+
+impl NativeAgent {
+    fn agent(&self) -> napi::Result<&Arc<Agent>> {
+        self.agent.as_ref().ok_or_else(|| napi::Error::from_reason("The Agent was closed."))
     }
 }
 

@@ -10,10 +10,24 @@ use crate::storage::{
     sqlite::{SqliteOptions, SqliteStore, Synchronous},
 };
 
-/// A store that Agents can share.
+/// A store that Agents can share. A file is open while an Agent uses it.
 #[napi]
 pub struct NativeStore {
-    pub(super) store: Arc<dyn Store>,
+    source: Source,
+}
+
+enum Source {
+    Memory(Arc<MemoryStore>),
+    Sqlite { path: String, options: SqliteOptions },
+}
+
+impl NativeStore {
+    pub(super) fn open(&self) -> Arc<dyn Store> {
+        match &self.source {
+            Source::Memory(store) => store.clone(),
+            Source::Sqlite { path, options } => SqliteStore::shared(path, options.clone()),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -33,7 +47,7 @@ enum Level {
 impl NativeStore {
     #[napi(factory)]
     pub fn memory() -> napi::Result<Self> {
-        guarded(|| Ok(Self { store: Arc::new(MemoryStore::default()) }))
+        guarded(|| Ok(Self { source: Source::Memory(Arc::default()) }))
     }
 
     /// The file is opened with the first call; what is wrong with it comes with that call's answer.
@@ -48,7 +62,7 @@ impl NativeStore {
             if let Some(timeout) = settings.busy_timeout_ms {
                 options.busy_timeout = Duration::from_millis(timeout.into());
             }
-            Ok(Self { store: SqliteStore::shared(path, options) })
+            Ok(Self { source: Source::Sqlite { path, options } })
         })
     }
 }

@@ -147,10 +147,13 @@ impl Agent {
                 self.store.snapshot(runner.key(), DEFAULT_PAGE, reply);
             }
             Operation::Interactions { session } => {
-                self.host.answer(ticket, Ok(self.open_session(session)?.pending()));
+                self.host.answer(ticket, Ok(self.open_session(session)?.read(view::pending_of)));
             }
             Operation::Status { session } => {
-                self.host.answer(ticket, Ok(self.open_session(session)?.status()));
+                self.host.answer(
+                    ticket,
+                    Ok(self.open_session(session)?.read(|state| view::status(&state.session).to_string())),
+                );
             }
             Operation::Journal { session, after, limit } => {
                 let runner = self.open_session(session)?;

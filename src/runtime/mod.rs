@@ -5,6 +5,7 @@
 pub mod agent;
 mod arguments;
 mod clock;
+mod decide;
 pub mod error;
 mod flight;
 pub mod host;

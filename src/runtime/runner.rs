@@ -8,18 +8,16 @@
 //! batched and a slow one goes through at once.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
 use super::{
-    clock,
+    decide::decide,
     error::RuntimeError,
     flight::{Answered, Flight, Phase},
     host::{Host, SessionRef},
     inbox::Inbox,
-    view,
 };
 use crate::{
     core::{
@@ -392,27 +390,4 @@ impl Runner {
         });
         self.store.interaction(&self.key, &id, reply);
     }
-
-    /// The public `status()`.
-    pub fn status(&self) -> String {
-        self.read(|state| view::status(&state.session).to_string())
-    }
-
-    /// The public `interactions()`: pending, oldest first.
-    pub fn pending(&self) -> String {
-        self.read(|state| {
-            let pending = state.turn.iter().flat_map(crate::core::state::Turn::pending);
-            let pending: Vec<&Interaction> = pending.map(|row| &row.interaction).collect();
-            serde_json::to_string(&pending).expect("Interactions are plain JSON")
-        })
-    }
-}
-
-/// Decides on a copy of the state, so that a panic leaves the engine as it was.
-fn decide(engine: &mut Engine, inputs: &[Input]) -> Result<Decided, String> {
-    let stamp = clock::stamp();
-    catch_unwind(AssertUnwindSafe(|| engine.decide(inputs, stamp))).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("an invariant was broken").to_owned()
-    })
 }

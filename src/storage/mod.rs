@@ -152,4 +152,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Removes a Session and everything of it. One with an unfinished Turn must be refused as [`StoreError::Running`].
     fn remove(&self, key: &SessionKey, reply: Reply<()>);
+
+    /// Lets go of files and connections once what was asked is answered; may wait for that. A later call opens them
+    /// again.
+    fn close(&self) {}
 }

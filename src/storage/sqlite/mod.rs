@@ -127,12 +127,6 @@ impl SqliteStore {
         shared::get(path.as_ref(), options)
     }
 
-    /// Waits until everything submitted is answered and the file is closed; a later request opens it again.
-    pub fn close(&self) {
-        self.writer.close();
-        self.reader.close();
-    }
-
     /// How many transactions were committed: fewer than the calls, where those came together.
     pub fn transactions(&self) -> u64 {
         self.database.transactions.load(Ordering::Relaxed)
@@ -157,6 +151,11 @@ impl SqliteStore {
 }
 
 impl Store for SqliteStore {
+    fn close(&self) {
+        self.writer.close();
+        self.reader.close();
+    }
+
     fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<()>) {
         let key = key.clone();
         self.write(Durability::Power, reply, move |db| lifecycle::create(db, &key, &row));
