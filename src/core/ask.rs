@@ -14,6 +14,7 @@ use super::{
     lifecycle::interaction_may_become,
     message::{PartBody, ToolState},
     question,
+    replay::Replay,
     respond::decision_of,
     schema::{Schema, approval_response_schema, kind_of},
 };
@@ -23,41 +24,73 @@ const FIELDS: [&str; 8] =
 const OPERATIONS: [&str; 4] = ["tool", "exec", "start", "write"];
 
 /// A request that passed every check.
-struct Request {
-    kind: String,
+pub(super) struct Request {
+    pub kind: String,
     /// The Part of the call that asks.
-    part_id: Option<String>,
+    pub part_id: Option<String>,
     source: InteractionSource,
     title: Option<String>,
     description: Option<String>,
     payload: Value,
     response_schema: Option<Value>,
+    /// The producer's own `{ type, payload }`, before the Session filled anything in.
+    pub own: Value,
 }
 
 impl Draft<'_> {
     pub fn request(&mut self, ticket: Ticket, request: &Value) -> Result<(), Refusal> {
         let request = self.check_request(request, None)?;
-        let interaction = self.create_interaction(request);
-        self.answer(ticket, Answer::Interaction(Box::new(interaction)));
+        match self.replay(&request) {
+            Replay::New => {
+                let interaction = self.create_interaction(request);
+                self.answer(ticket, Answer::Interaction(Box::new(interaction)));
+            }
+            Replay::Asked(interaction) => {
+                self.answer(ticket, Answer::Interaction(interaction.clone()));
+                self.wake_if_ended(&interaction);
+            }
+            Replay::AutoApproved | Replay::Mismatch => self.refuse_replay(ticket, &request),
+        }
         Ok(())
     }
 
     pub fn request_approval(&mut self, ticket: Ticket, request: &Value) -> Result<(), Refusal> {
         let request = self.check_request(request, Some("approval"))?;
+        match self.replay(&request) {
+            Replay::New => {}
+            Replay::Asked(interaction) => {
+                self.answer(ticket, Answer::Asked { interaction: interaction.clone() });
+                self.wake_if_ended(&interaction);
+                return Ok(());
+            }
+            Replay::AutoApproved => {
+                self.answer_auto_approved(ticket);
+                return Ok(());
+            }
+            Replay::Mismatch => {
+                self.refuse_replay(ticket, &request);
+                return Ok(());
+            }
+        }
         if self.state.session.effective_approval_mode == ApprovalMode::AlwaysAllow {
-            let decision = Decision {
-                approved: true,
-                auto_approved: true,
-                interaction_id: None,
-                reason: None,
-                payload: None,
-            };
-            self.answer(ticket, Answer::Decided { decision });
+            self.record_request(&request, None);
+            self.answer_auto_approved(ticket);
             return Ok(());
         }
         let interaction = Box::new(self.create_interaction(request));
         self.answer(ticket, Answer::Asked { interaction });
         Ok(())
+    }
+
+    fn answer_auto_approved(&mut self, ticket: Ticket) {
+        let decision = Decision {
+            approved: true,
+            auto_approved: true,
+            interaction_id: None,
+            reason: None,
+            payload: None,
+        };
+        self.answer(ticket, Answer::Decided { decision });
     }
 
     /// Asks before `execute` is entered.
@@ -78,6 +111,7 @@ impl Draft<'_> {
             description: None,
             payload: Value::Object(payload),
             response_schema: Some(approval_response_schema()),
+            own: Value::Null,
         });
         self.change_call_record(part_id, |call| {
             call.input_valid = true;
@@ -106,6 +140,7 @@ impl Draft<'_> {
         check_limits(payload)
             .map_err(|problem| Refusal::invalid(format!("payload is refused: {problem}.")))?;
         let response_schema = self.check_response_schema(&kind, fields.get("response_schema"))?;
+        let own = json!({ "type": kind, "payload": payload });
         let payload = match kind.as_str() {
             "approval" => self.approval_payload(payload, part_id.as_deref())?,
             "question" => question::normalise(payload, &mut self.stamp)?,
@@ -113,7 +148,7 @@ impl Draft<'_> {
         };
         let title = fields.text("title")?.map(str::to_owned);
         let description = fields.text("description")?.map(str::to_owned);
-        Ok(Request { kind, part_id, source, title, description, payload, response_schema })
+        Ok(Request { kind, part_id, source, title, description, payload, response_schema, own })
     }
 
     /// Who asks: the Turn must be the active one, the call (if any) one of it that was entered and has not ended.
@@ -207,8 +242,10 @@ impl Draft<'_> {
 
     /// Tool `-> waiting-user` and Interaction `pending`, in one revision of the Message.
     fn create_interaction(&mut self, request: Request) -> Interaction {
+        let interaction_id = self.stamp.id("interaction");
+        self.record_request(&request, Some(&interaction_id));
         let interaction = Interaction {
-            interaction_id: self.stamp.id("interaction"),
+            interaction_id,
             kind: request.kind,
             status: InteractionStatus::Pending,
             turn_id: self.turn().row.turn_id.clone(),

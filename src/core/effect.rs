@@ -40,6 +40,8 @@ pub enum Effect {
         call: ToolCall,
         resumed: bool,
     },
+    /// Bring [`Input::EnterApproved`](super::input::Input::EnterApproved) next.
+    EnterApproved,
     /// Abort the call's signal; what it returns later is dropped.
     AbortTool {
         tool_call_id: String,

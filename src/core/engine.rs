@@ -85,7 +85,7 @@ impl Engine {
     pub fn reload(&mut self, rows: OpenRows) {
         let feed = std::mem::take(&mut self.state.feed);
         let queued = std::mem::take(&mut self.state.queue);
-        let stream = self.state.turn.take().map(|turn| (turn.row.turn_id.clone(), turn.stream));
+        let here = self.state.turn.take().map(|turn| (turn.row.turn_id.clone(), turn.stream, turn.resumed));
         let (closed, unsettled) = (self.state.closed, self.state.unsettled);
         self.state = SessionState { feed, closed, unsettled, ..SessionState::restore(rows) };
         for row in &mut self.state.queue {
@@ -94,10 +94,11 @@ impl Engine {
                 row.clone_from(known);
             }
         }
-        if let (Some((turn_id, stream)), Some(turn)) = (stream, &mut self.state.turn)
+        if let (Some((turn_id, stream, resumed)), Some(turn)) = (here, &mut self.state.turn)
             && turn.row.turn_id == turn_id
         {
             turn.stream = stream;
+            turn.resumed = resumed;
         }
     }
 
@@ -173,6 +174,10 @@ impl Draft<'_> {
             }
             Input::ToolPrepared { tool_call_id, outcome } => {
                 self.tool_prepared(tool_call_id, outcome);
+                Ok(())
+            }
+            Input::EnterApproved => {
+                self.enter_approved();
                 Ok(())
             }
             Input::ToolSettled { tool_call_id, outcome } => {

@@ -20,6 +20,8 @@ pub enum Code {
     ResponseTypeMismatch,
     /// The caller asks while the Turn and the call are going on.
     ToolCallNotActive,
+    /// The tool's author makes it ask the same when it is entered again.
+    ReplayMismatch,
     /// The caller opens the Session again.
     SessionClosed,
     /// The host gives the Agent a model.
@@ -41,6 +43,7 @@ impl Code {
             Self::InteractionTerminal => "INTERACTION_TERMINAL",
             Self::ResponseTypeMismatch => "RESPONSE_TYPE_MISMATCH",
             Self::ToolCallNotActive => "TOOL_CALL_NOT_ACTIVE",
+            Self::ReplayMismatch => "REPLAY_MISMATCH",
             Self::SessionClosed => "SESSION_CLOSED",
             Self::ModelMissing => "MODEL_MISSING",
             Self::ModelFailed => "MODEL_FAILED",

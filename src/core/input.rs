@@ -67,6 +67,9 @@ pub enum Input {
         #[serde(flatten)]
         outcome: Prepared,
     },
+    /// Calls whose gate was approved are to be entered. The core asks for it itself.
+    #[serde(skip)]
+    EnterApproved,
     /// `execute` has ended.
     ToolSettled {
         tool_call_id: String,
@@ -209,7 +212,8 @@ impl Input {
             | Self::Request { ticket, .. }
             | Self::Approval { ticket, .. }
             | Self::Respond { ticket, .. } => Some(*ticket),
-            Self::Withdraw { .. }
+            Self::EnterApproved
+            | Self::Withdraw { .. }
             | Self::Model { .. }
             | Self::ToolPrepared { .. }
             | Self::ToolSettled { .. } => None,

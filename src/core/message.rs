@@ -216,6 +216,10 @@ pub enum ToolErrorCode {
     NotRun,
     /// The process ended while the call was going on: its outcome is unknown.
     Interrupted,
+    /// The tool is gone, or the recorded arguments no longer pass its schema.
+    CannotGoOn,
+    /// Entered again after a crash, the tool asked something else than before.
+    ReplayMismatch,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -20,6 +20,7 @@ mod parts;
 mod prompt;
 mod question;
 mod recover;
+mod replay;
 mod respond;
 pub mod schema;
 pub mod settings;

@@ -1,4 +1,5 @@
-//! Opening a Session: settles what a process that ended left behind, in one commit.
+//! Opening a Session: what a process that ended left behind goes on where it can, and ends where it cannot, in one
+//! commit.
 
 use super::{
     change::{QueuedInput, StepPhase},
@@ -7,7 +8,9 @@ use super::{
     error::Code,
     input::Ticket,
     interaction::CancelReason,
-    message::ToolErrorCode,
+    json::Json,
+    message::{PartBody, ToolErrorCode, ToolState},
+    state::LivePart,
     turn::Ending,
 };
 
@@ -29,18 +32,102 @@ impl Draft<'_> {
     }
 
     fn recover(&mut self) {
-        if self.state.turn.is_none() {
+        let Some(turn) = &self.state.turn else {
             self.recover_idle();
             return;
+        };
+        match turn.row.step.as_ref().map(|step| step.phase) {
+            Some(StepPhase::Model) => self.recover_stream(),
+            Some(StepPhase::Calls) => self.recover_calls(),
+            None => self.checkpoint(),
         }
-        self.close_interrupted_stream();
-        for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
-            let part = self.turn().part(&part_id).expect("the Part was just listed");
-            let entered = part.row.call.as_ref().is_some_and(|call| call.execution_started);
-            let message = if entered { OUTCOME_UNKNOWN } else { NOT_STARTED };
-            self.cancel_pending(Some(&part_id), CancelReason::RuntimeInterrupted);
-            self.fail_call(&part_id, ToolErrorCode::Interrupted, message);
+    }
+
+    /// The model was asked. Where nothing of its answer was committed, it is asked again.
+    fn recover_stream(&mut self) {
+        let of_model = |part: &LivePart| !matches!(part.row.part.body, PartBody::Interaction { .. });
+        if self.parts_where(of_model).is_empty() {
+            self.request_model(0);
+            return;
         }
+        self.finish_texts();
+        for part_id in self.parts_where(is_open_call) {
+            self.fail_call(&part_id, ToolErrorCode::NotRun, NOT_STARTED);
+        }
+        self.give_up_turn();
+    }
+
+    /// Goes on with each call that can, and ends the others.
+    fn recover_calls(&mut self) {
+        let mut failed = false;
+        for part_id in self.parts_where(is_open_call) {
+            failed |= !self.recover_call(&part_id);
+        }
+        if self.state.turn.is_none() {
+            return;
+        }
+        let goes_on = !self.parts_where(is_open_call).is_empty();
+        if failed && !goes_on {
+            self.give_up_turn();
+        } else {
+            self.end_step_when_done();
+        }
+    }
+
+    /// False when the call had to be ended.
+    fn recover_call(&mut self, part_id: &str) -> bool {
+        let part = self.turn().part(part_id).expect("the Part was just listed");
+        let tool = part.tool().expect("only tool calls are listed");
+        let (state, name) = (tool.state, tool.tool_name.clone());
+        let record = part.row.call.clone().unwrap_or_default();
+        let problem = self.why_it_cannot_run(&name, tool.input.as_ref());
+        let waits = self.turn().has_pending(part_id);
+        let started = record.execution_started;
+        match (started, problem) {
+            (true, _) if !record.replay => {
+                self.cancel_pending(Some(part_id), CancelReason::RuntimeInterrupted);
+                self.fail_call(part_id, ToolErrorCode::Interrupted, OUTCOME_UNKNOWN);
+                return false;
+            }
+            // A person was asked: that stays, and an answer ends the call.
+            (_, Some(why)) if waits => self.note_resumed(part_id, Some(why)),
+            (true, Some(why)) => {
+                self.fail_call(part_id, ToolErrorCode::CannotGoOn, &why);
+                return false;
+            }
+            (true, None) => {
+                self.note_resumed(part_id, None);
+                let call = self.tool_call(part_id);
+                self.effect(Effect::EnterTool { call, resumed: true });
+            }
+            (false, Some(why)) => {
+                self.fail_call(part_id, ToolErrorCode::CannotGoOn, &why);
+                return false;
+            }
+            (false, None) => match state {
+                ToolState::Ready => self.prepare_call(part_id),
+                ToolState::Running => self.effect(Effect::EnterApproved),
+                _ => {}
+            },
+        }
+        true
+    }
+
+    /// Never another function, never another input.
+    fn why_it_cannot_run(&self, tool_name: &str, input: Option<&Json>) -> Option<String> {
+        let Some(tool) = self.settings.tool(tool_name) else {
+            return Some(format!("The tool {tool_name:?} is no longer there, so the call cannot go on."));
+        };
+        let issues =
+            tool.schema.as_ref().zip(input).map(|(schema, input)| schema.issues(input.as_value(), ""));
+        let first = issues.into_iter().flatten().next()?;
+        Some(format!(
+            "The recorded arguments no longer pass the schema of {tool_name:?} ({}: {}), so the call cannot go on.",
+            first.path, first.message
+        ))
+    }
+
+    fn give_up_turn(&mut self) {
         self.cancel_pending(None, CancelReason::RuntimeInterrupted);
         let message = "The process ended while the Turn was going on.".to_owned();
         self.end_turn(Ending::Failed { code: Code::RuntimeInterrupted, message });
@@ -55,16 +142,8 @@ impl Draft<'_> {
             self.apply_config();
         }
     }
+}
 
-    /// Keeps what the model had said; nobody is listening to its stream any more.
-    fn close_interrupted_stream(&mut self) {
-        self.finish_texts();
-        if self.turn().row.step.as_ref().is_some_and(|step| step.phase == StepPhase::Model) {
-            self.change_turn(|turn| {
-                if let Some(step) = &mut turn.step {
-                    step.phase = StepPhase::Calls;
-                }
-            });
-        }
-    }
+fn is_open_call(part: &LivePart) -> bool {
+    part.tool().is_some_and(|tool| !tool.state.is_terminal() && !tool.provider_executed)
 }

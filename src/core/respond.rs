@@ -52,6 +52,10 @@ impl Draft<'_> {
         }
         let gate = part.row.call.as_ref().and_then(|call| call.gate.as_ref());
         let is_gate = matches!(gate, Some(GateRecord::Asked { interaction_id }) if *interaction_id == interaction.interaction_id);
+        if let Some(why) = self.turn().resumed(&row.part_id).and_then(|resumed| resumed.stuck.clone()) {
+            self.end_stuck_call(&row.part_id, interaction, &why);
+            return;
+        }
         if !is_gate {
             if self.turn().has_pending(&row.part_id) {
                 self.publish_part_now(&row.part_id);
@@ -62,17 +66,33 @@ impl Draft<'_> {
         }
         let decision = decision_of(interaction).expect("a gate is an approval");
         if decision.approved {
-            self.start_call(&row.part_id);
+            // The answer first: it is durable before anything is said to have started.
+            self.set_tool_state(&row.part_id, ToolState::Running);
+            self.effect(Effect::EnterApproved);
         } else {
-            let message = match decision.reason {
-                Some(reason) => {
-                    format!("The user denied this call, so it was not executed. Reason: {reason}")
-                }
-                None => "The user denied this call, so it was not executed.".to_owned(),
-            };
-            self.fail_call(&row.part_id, ToolErrorCode::Denied, &message);
+            self.fail_call(&row.part_id, ToolErrorCode::Denied, &denial(&decision));
             self.end_step_when_done();
         }
+    }
+
+    /// The last answer to a call that nobody can go on with ends it, and the model is told.
+    fn end_stuck_call(&mut self, part_id: &str, interaction: &Interaction, why: &str) {
+        if self.turn().has_pending(part_id) {
+            self.publish_part_now(part_id);
+            return;
+        }
+        match decision_of(interaction).filter(|decision| !decision.approved) {
+            Some(decision) => self.fail_call(part_id, ToolErrorCode::Denied, &denial(&decision)),
+            None => self.fail_call(part_id, ToolErrorCode::CannotGoOn, why),
+        }
+        self.end_step_when_done();
+    }
+}
+
+fn denial(decision: &Decision) -> String {
+    match &decision.reason {
+        Some(reason) => format!("The user denied this call, so it was not executed. Reason: {reason}"),
+        None => "The user denied this call, so it was not executed.".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    change::{InteractionRow, MessageRow, OpenRows, PartRow, QueueRow, SessionRow, TurnRow},
+    change::{InteractionRow, MessageRow, OpenRows, PartRow, QueueRow, ReplayRecordRow, SessionRow, TurnRow},
     message::{Message, Part, PartBody, PartState, ToolPart, ToolState},
     text::StreamingText,
 };
@@ -43,8 +43,21 @@ pub struct Turn {
     pub parts: Vec<LivePart>,
     /// The Interactions of those Parts, oldest first.
     pub interactions: Vec<Arc<InteractionRow>>,
+    /// What the replay tools among the calls asked, in order.
+    pub replay_records: Vec<Arc<ReplayRecordRow>>,
+    /// Calls that were going on when an earlier process ended. Ends with the process.
+    pub resumed: Vec<ResumedCall>,
     /// The stream that is coming in. Ends with the process.
     pub stream: Stream,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ResumedCall {
+    pub part_id: String,
+    /// Positions of the records that were matched by what it asks now.
+    pub used: Vec<u64>,
+    /// Why it cannot go on; what it asked can still be answered.
+    pub stuck: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -103,6 +116,8 @@ impl Turn {
             messages: Vec::new(),
             parts: Vec::new(),
             interactions: Vec::new(),
+            replay_records: Vec::new(),
+            resumed: Vec::new(),
             stream: Stream::default(),
         }
     }
@@ -131,6 +146,17 @@ impl Turn {
 
     pub fn pending(&self) -> impl Iterator<Item = &Arc<InteractionRow>> {
         self.interactions.iter().filter(|row| row.interaction.is_pending())
+    }
+
+    pub fn resumed(&self, part_id: &str) -> Option<&ResumedCall> {
+        self.resumed.iter().find(|resumed| resumed.part_id == part_id)
+    }
+
+    /// The records of a call that was resumed which nothing it asked has matched yet.
+    pub fn unmatched(&self, part: &LivePart) -> Vec<&Arc<ReplayRecordRow>> {
+        let (Some(resumed), Some(tool)) = (self.resumed(part.id()), part.tool()) else { return Vec::new() };
+        let of_call = self.replay_records.iter().filter(|record| record.tool_call_id == tool.tool_call_id);
+        of_call.filter(|record| !resumed.used.contains(&record.position)).collect()
     }
 
     pub fn has_pending(&self, part_id: &str) -> bool {
@@ -176,11 +202,12 @@ impl SessionState {
 
     /// The state that these rows are of.
     pub fn restore(rows: OpenRows) -> Self {
-        let OpenRows { session, queue, turn, messages, parts, interactions, replay_records: _ } = rows;
+        let OpenRows { session, queue, turn, messages, parts, interactions, replay_records } = rows;
         let turn = turn.map(|row| Turn {
             messages,
             parts: parts.into_iter().map(restore_part).collect(),
             interactions: interactions.into_iter().map(Arc::new).collect(),
+            replay_records: replay_records.into_iter().map(Arc::new).collect(),
             ..Turn::new(row)
         });
         let feed = PromptFeed { history: session.message_count > 0, ..PromptFeed::default() };

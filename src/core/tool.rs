@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    change::{ApprovalMode, GateRecord, StepPhase},
+    change::{ApprovalMode, CallRecord, GateRecord, StepPhase},
     draft::Draft,
     effect::{Effect, ToolCall},
     error::Code,
@@ -25,7 +25,7 @@ impl Draft<'_> {
         }
     }
 
-    fn prepare_call(&mut self, part_id: &str) {
+    pub fn prepare_call(&mut self, part_id: &str) {
         let call = self.tool_call(part_id);
         let Some(tool) = self.settings.tool(&call.tool_name).cloned() else {
             unreachable!("calls of unknown tools fail when they arrive");
@@ -49,6 +49,11 @@ impl Draft<'_> {
 
     /// The host has validated the arguments and asked the gate's rule.
     pub fn tool_prepared(&mut self, tool_call_id: &str, outcome: &Prepared) {
+        if let Prepared::Invalid(message) = outcome
+            && self.resumed_call_is_stuck(tool_call_id, message)
+        {
+            return;
+        }
         let Some(part_id) = self.call_in_state(tool_call_id, ToolState::Ready) else { return };
         match outcome {
             Prepared::Valid { input, ask } => {
@@ -84,6 +89,18 @@ impl Draft<'_> {
         self.effect(Effect::EnterTool { call, resumed: false });
     }
 
+    /// Enters the calls whose gate was approved: that they start is durable before they do.
+    pub fn enter_approved(&mut self) {
+        if self.state.turn.is_none() {
+            return;
+        }
+        for part_id in self.parts_where(is_approved_and_not_entered) {
+            self.change_call_record(&part_id, |call| call.execution_started = true);
+            let call = self.tool_call(&part_id);
+            self.effect(Effect::EnterTool { call, resumed: false });
+        }
+    }
+
     /// `execute` has ended. A call that has ended before (stopped, say) keeps its end.
     pub fn tool_settled(&mut self, tool_call_id: &str, outcome: &Settled) {
         let Some(turn) = &self.state.turn else { return };
@@ -94,6 +111,9 @@ impl Draft<'_> {
         }
         let part_id = part.id().to_owned();
         match outcome {
+            _ if !turn.unmatched(part).is_empty() => {
+                self.fail_replay(&part_id, "it ended without asking all of it")
+            }
             Settled::Ok(output) => self.complete_call(&part_id, output.clone()),
             Settled::Error(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, message),
         }
@@ -192,4 +212,12 @@ impl Draft<'_> {
             payload.insert("model_explanation".into(), json!(explanation));
         }
     }
+}
+
+/// Its gate was approved, and `execute` was not about to be entered yet.
+fn is_approved_and_not_entered(part: &LivePart) -> bool {
+    let asked =
+        |call: &CallRecord| matches!(call.gate, Some(GateRecord::Asked { .. })) && !call.execution_started;
+    part.tool().is_some_and(|tool| tool.state == ToolState::Running)
+        && part.row.call.as_ref().is_some_and(asked)
 }

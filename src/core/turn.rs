@@ -198,6 +198,8 @@ impl Draft<'_> {
             .collect();
         turn.parts.retain(|part| open.iter().any(|id| id == part.id()));
         turn.interactions.retain(|row| open.contains(&row.part_id));
+        turn.replay_records.clear();
+        turn.resumed.clear();
         let current = turn.row.message_id.clone();
         let parts = &turn.parts;
         turn.messages.retain(|row| {

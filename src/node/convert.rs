@@ -165,7 +165,9 @@ fn event(session: &SessionRef, effect: Effect) -> String {
             let fields = json!({ "turn_id": result.turn_id, "result": result });
             event_with(r#""e":"turn_ended""#, handle, &fields)
         }
-        Effect::AnswerFromHistory { .. } => unreachable!("the runner answers from history itself"),
+        Effect::AnswerFromHistory { .. } | Effect::EnterApproved => {
+            unreachable!("the runner performs these itself")
+        }
     }
 }
 

@@ -140,7 +140,7 @@ impl Runner {
             };
             let proposal = match proposal {
                 Decided::Settled(effects) => {
-                    self.perform(&inner, effects, &[]);
+                    self.perform(&mut inner, effects, &[]);
                     continue;
                 }
                 Decided::Proposed(proposal) => *proposal,
@@ -200,7 +200,7 @@ impl Runner {
             Ok(receipt) => {
                 let effects = inner.engine.commit(flight.proposal, &receipt);
                 inner.retry = FIRST_RETRY;
-                self.perform(&inner, effects, &flight.told);
+                self.perform(&mut inner, effects, &flight.told);
                 true
             }
             Err(why @ (StoreError::LeaseLost | StoreError::NotFound)) => {
@@ -266,7 +266,7 @@ impl Runner {
         if rows.session.last_commit_id == commit_id {
             // It had gone through after all.
             let effects = inner.engine.commit(flight.proposal, &Receipt::of(&commit_id));
-            self.perform(&inner, effects, &flight.told);
+            self.perform(&mut inner, effects, &flight.told);
         } else {
             let foreign = rows.session.commits != inner.engine.state().session.commits;
             if foreign {
@@ -359,7 +359,7 @@ impl Runner {
         }
     }
 
-    fn perform(self: &Arc<Self>, inner: &Inner, effects: Vec<Effect>, told: &[Ticket]) {
+    fn perform(self: &Arc<Self>, inner: &mut Inner, effects: Vec<Effect>, told: &[Ticket]) {
         for effect in effects {
             match effect {
                 Effect::Answer { ticket, .. } | Effect::AnswerFromHistory { ticket, .. }
@@ -367,6 +367,7 @@ impl Runner {
                 Effect::Answer { ticket, result: Ok(Answer::Opened { .. }) } if inner.released => {
                     self.host.answer(ticket, Err(Refusal::closed().into()));
                 }
+                Effect::EnterApproved => inner.inbox.push(Input::EnterApproved),
                 Effect::AnswerFromHistory { ticket, interaction_id } => {
                     self.answer_from_history(ticket, interaction_id)
                 }

@@ -35,15 +35,29 @@ fn a_call_that_was_going_on_ends_with_its_outcome_unknown() {
 }
 
 #[test]
-fn prompts_that_waited_start_the_next_turn() {
+fn a_request_that_nothing_had_come_of_is_made_again_in_the_same_turn() {
     let mut scenario = Scenario::new();
-    scenario.prompt("one");
+    let turn_id = scenario.prompt("one");
     scenario.prompt("two");
     scenario.crash_and_open();
     assert!(scenario.outside.model.as_ref().is_some_and(|request| request.history));
+    scenario.says("one");
+    assert!(scenario.outside.ended_turns.is_empty(), "what waited joins the Turn");
+    scenario.says("two");
+    assert_eq!(scenario.last_turn().turn_id, turn_id);
+    assert!(scenario.stored.queue.is_empty());
+}
+
+#[test]
+fn prompts_that_waited_start_the_next_turn_where_theirs_cannot_go_on() {
+    let mut scenario = Scenario::new();
+    scenario.prompt("one");
+    scenario.model(json!({ "type": "text_start", "ref": 0 }));
+    scenario.prompt("two");
+    scenario.crash_and_open();
+    assert_eq!(scenario.last_turn().error_code.as_deref(), Some("runtime_interrupted"));
     scenario.says("both");
     assert_eq!(scenario.last_turn().status, TurnStatus::Completed);
-    assert!(scenario.stored.queue.is_empty());
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod fold;
 mod model_streams;
 mod questions;
 mod random;
+mod resume;
 mod scenario;
 mod stop_and_respond;
 mod stored;

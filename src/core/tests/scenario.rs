@@ -53,6 +53,7 @@ pub fn tools() -> Value {
         },
         { "name": "gated", "description": "Needs a yes.", "gate": "always", "schema": { "type": "object" } },
         { "name": "hosted", "gate": "host" },
+        { "name": "again", "gate": "none", "replay": true, "schema": { "type": "object" } },
     ])
 }
 
@@ -204,6 +205,26 @@ impl Scenario {
         self.respond(interaction_id, json!({ "type": "approval", "outcome": "resolved", "payload": payload }))
     }
 
+    /// The next process has an Agent without tools.
+    pub fn open_without_tools(&mut self) {
+        self.settings = Arc::new(Settings::new(8, Vec::new()).unwrap());
+        self.crash_and_open();
+    }
+
+    /// The process ends right after an approval was committed.
+    pub fn approve_and_crash(&mut self, interaction_id: &str) {
+        let response =
+            json!({ "type": "approval", "outcome": "resolved", "payload": { "decision": "approved" } });
+        let input = json!({ "input": "respond", "ticket": 0, "interaction_id": interaction_id, "response": response });
+        let input: Input = serde_json::from_value(input).unwrap();
+        match self.engine.decide(&[input], Stamp::new(self.now + 1, 1)) {
+            Decided::Proposed(proposal) => self.stored.apply(proposal.commit()),
+            Decided::Settled(_) => panic!("an answer is written"),
+        }
+        self.now += 1;
+        self.crash_and_open();
+    }
+
     /// The process ends between two commits, and the next one opens the Session.
     pub fn crash_and_open(&mut self) {
         self.outside.model = None;
@@ -244,6 +265,7 @@ impl Scenario {
     }
 
     fn take(&mut self, effects: Vec<Effect>) {
+        let mut enter_approved = false;
         for effect in &effects {
             match effect {
                 Effect::RequestModel(request) => {
@@ -257,15 +279,16 @@ impl Scenario {
                 Effect::PrepareTool(call) => {
                     self.outside.preparing.insert(call.tool_call_id.clone(), call.clone());
                 }
-                Effect::EnterTool { call, .. } => {
+                Effect::EnterTool { call, resumed } => {
                     let first = self.outside.entered.insert(call.tool_call_id.clone());
-                    assert!(first, "execute is entered once for a call (I9)");
-                    assert_eq!(self.tool_state(&call.tool_call_id), ToolState::Running);
+                    assert_ne!(first, *resumed, "execute is entered once, and again only to resume (I9)");
+                    assert!(!self.tool_state(&call.tool_call_id).is_terminal());
                     self.outside.running.insert(call.tool_call_id.clone(), call.clone());
                 }
                 Effect::AbortTool { tool_call_id } => {
                     self.outside.running.remove(tool_call_id);
                 }
+                Effect::EnterApproved => enter_approved = true,
                 Effect::TurnEnded { result } => {
                     self.outside.ended_turns.push(result.clone());
                     self.outside.preparing.clear();
@@ -274,6 +297,9 @@ impl Scenario {
             }
         }
         self.effects.extend(effects);
+        if enter_approved {
+            self.batch(&[Input::EnterApproved]);
+        }
     }
 
     // ---- Invariants --------------------------------------------------------------------------
@@ -321,6 +347,7 @@ fn persisted(state: &SessionState) -> SessionState {
     }
     if let Some(turn) = &mut state.turn {
         turn.stream = Stream::default();
+        turn.resumed.clear();
         let whole = turn.clone();
         let open = |part: &LivePart| whole.in_current_step(part) || whole.has_pending(part.id());
         turn.parts.retain(open);

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::core::{
-    change::{Change, Commit, InteractionRow, MessageRow, OpenRows, PartRow, QueueRow, SessionRow, TurnRow},
+    change::{
+        Change, Commit, InteractionRow, MessageRow, OpenRows, PartRow, QueueRow, ReplayRecordRow, SessionRow,
+        TurnRow,
+    },
     message::{Message, PartBody, PartState, ToolState},
 };
 
@@ -19,6 +22,7 @@ pub struct Stored {
     pub interactions: Vec<InteractionRow>,
     pub queue: Vec<QueueRow>,
     pub journal: Vec<Value>,
+    pub replay_records: Vec<ReplayRecordRow>,
 }
 
 impl Stored {
@@ -31,6 +35,7 @@ impl Stored {
             interactions: Vec::new(),
             queue: Vec::new(),
             journal: Vec::new(),
+            replay_records: Vec::new(),
         }
     }
 
@@ -85,7 +90,7 @@ impl Stored {
                 self.queue.retain(|row| row.queue_id != queue_id);
                 assert_eq!(self.queue.len() + 1, before, "only what is queued is taken out");
             }
-            Change::ReplayRecord(_) => {}
+            Change::ReplayRecord(row) => self.replay_records.push(row),
         }
     }
 
@@ -123,6 +128,13 @@ impl Stored {
             .filter(|row| parts.iter().any(|part| part.part.part_id == row.part_id))
             .cloned()
             .collect();
+        let of_calls = |row: &&ReplayRecordRow| {
+            parts.iter().any(|part| match &part.part.body {
+                PartBody::Tool(tool) => tool.tool_call_id == row.tool_call_id,
+                _ => false,
+            })
+        };
+        let replay_records = self.replay_records.iter().filter(of_calls).cloned().collect();
         OpenRows {
             session: self.session.clone(),
             queue: self.queue.clone(),
@@ -130,7 +142,7 @@ impl Stored {
             messages,
             parts,
             interactions,
-            replay_records: Vec::new(),
+            replay_records,
         }
     }
 
