@@ -64,7 +64,11 @@ export class ToolRegistry {
       const tool = this.#tools.get(call.tool_name);
       if (!tool) return settled_error(call, no_such_tool(call.tool_name));
       const verdict = await this.#input_of(tool, call);
-      if (!verdict.ok) return settled_error(call, problems_for_model(call.tool_name, verdict.issues));
+      if (!verdict.ok) {
+        const problems = problems_for_model(call.tool_name, verdict.issues);
+        // Where it was entered before, what it asked stays to be answered.
+        return context.resumed ? prepared(call, { invalid: problems }) : settled_error(call, problems);
+      }
       const result = await tool.execute(verdict.value, context);
       return settled_ok(call, result);
     } catch (thrown) {
