@@ -216,7 +216,8 @@ impl Runner {
             Err(error) => {
                 // Callers are told; what the model and the tools brought is kept until it can be written.
                 self.fail(&flight.inputs, &error, &mut flight.told);
-                if inner.retry == FIRST_RETRY {
+                let kept = flight.inputs.iter().any(|input| input.ticket().is_none());
+                if kept && inner.retry == FIRST_RETRY {
                     // Once for each time the store goes out, not for each try.
                     self.host
                         .warn(&self.session, format!("A commit failed and will be tried again: {error}"));
