@@ -25,7 +25,7 @@ impl NativeStore {
     pub(super) fn open(&self) -> Arc<dyn Store> {
         match &self.source {
             Source::Memory(store) => store.clone(),
-            Source::Sqlite { path, options } => SqliteStore::shared(path, options.clone()),
+            Source::Sqlite { path, options } => SqliteStore::shared(path, *options),
         }
     }
 }
