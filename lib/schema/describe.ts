@@ -1,8 +1,11 @@
 /** Finds the JSON Schema of a schema's input side, through the schema object itself. */
 import { message_of } from "../errors.js";
+import { arktype_json_schema } from "./arktype.js";
 import { refused } from "./refusal.js";
-import { fields_of, is_ai_sdk_schema, standard_of } from "./standard.js";
+import { fields_of, is_ai_sdk_schema, is_zod3, standard_of } from "./standard.js";
+import { valibot_json_schema } from "./valibot.js";
 import { zod_json_schema } from "./zod.js";
+import { zod3_json_schema } from "./zod3.js";
 
 /**
  * @param place how messages name the schema, such as `tool "weather": input_schema`
@@ -12,9 +15,9 @@ export function json_schema_of(schema: unknown, place: string): unknown {
   if (is_ai_sdk_schema(schema)) return ai_sdk_json_schema(schema, place);
   const fields = fields_of(schema);
   if (fields._zod !== undefined) return zod_json_schema(schema, place);
+  if (is_zod3(schema)) return zod3_json_schema(schema, place);
   const standard = standard_of(schema);
-  if (standard) return standard_json_schema(standard, place);
-  if (fields._def !== undefined) throw refused(place, "is a schema of an old zod", "Use zod 4.2 or later.");
+  if (standard) return standard_schema(schema, standard, place);
   return plain_json_schema(schema, place);
 }
 
@@ -26,37 +29,36 @@ function ai_sdk_json_schema(schema: unknown, place: string): unknown {
   return plain_json_schema(jsonSchema, place);
 }
 
-/** Standard JSON Schema, the optional part of the contract by which a schema describes itself. */
-function standard_json_schema(standard: { readonly [key: PropertyKey]: unknown }, place: string): unknown {
-  const vendor = typeof standard.vendor === "string" ? standard.vendor : "unknown";
+type Fields = { readonly [key: PropertyKey]: unknown };
+
+function standard_schema(schema: unknown, standard: Fields, place: string): unknown {
+  if (standard.vendor === "arktype") return arktype_json_schema(schema, place);
   const converter = fields_of(standard.jsonSchema);
-  if (typeof converter.input !== "function") throw refused(place, ...without_json_schema(vendor));
+  if (typeof converter.input === "function") return standard_json_schema(standard, place);
+  if (standard.vendor === "valibot") return valibot_json_schema(schema, place);
+  throw refused(
+    place,
+    `is a schema of ${vendor_of(standard)} that cannot describe itself as a JSON Schema`,
+    "Use a version with Standard JSON Schema (`~standard.jsonSchema`), or pass a JSON Schema object.",
+  );
+}
+
+/** Standard JSON Schema, the optional part of the contract by which a schema describes itself. */
+function standard_json_schema(standard: Fields, place: string): unknown {
   try {
-    return (converter as { input(options: object): unknown }).input({ target: "draft-07" });
+    return (standard.jsonSchema as { input(options: object): unknown }).input({ target: "draft-07" });
   } catch (thrown) {
     throw refused(
       place,
-      `cannot be shown to a model: ${vendor} says "${message_of(thrown)}"`,
+      `cannot be shown to a model: ${vendor_of(standard)} says "${message_of(thrown)}"`,
       "Use types that JSON has on the input side, or pass a JSON Schema object.",
       thrown,
     );
   }
 }
 
-function without_json_schema(vendor: string): [problem: string, advice: string] {
-  const problem = `is a ${vendor} schema that cannot describe itself as a JSON Schema`;
-  if (vendor === "zod")
-    return [problem, 'Use zod 4.2 or later (import from "zod"), or pass a JSON Schema object.'];
-  if (vendor === "valibot") {
-    return [
-      problem,
-      "Wrap it with toStandardJsonSchema() of @valibot/to-json-schema, or pass a JSON Schema object.",
-    ];
-  }
-  return [
-    problem,
-    "Use a version with Standard JSON Schema (`~standard.jsonSchema`), or pass a JSON Schema object.",
-  ];
+function vendor_of({ vendor }: Fields): string {
+  return typeof vendor === "string" && vendor !== "" ? vendor : "an unknown library";
 }
 
 const KEYWORDS = new Set(
@@ -101,5 +103,5 @@ function plain_json_schema(schema: unknown, place: string): unknown {
 
 function kind_of(value: unknown): string {
   if (Array.isArray(value)) return "an array";
-  return typeof value === "function" ? "a function" : `a ${typeof value}`;
+  return `a ${typeof value}`;
 }

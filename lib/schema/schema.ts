@@ -1,10 +1,10 @@
 /** A tool's `input_schema` in the two forms it is needed in: for the model to see, and to judge arguments by. */
 import { SessionError } from "../errors.js";
-import { JsonError, type JsonObject, normalise } from "../json.js";
+import { JsonError, type JsonObject, type JsonValue, normalise } from "../json.js";
 import { json_schema_of } from "./describe.js";
+import { native_schema } from "./native.js";
 import { validator_of } from "./standard.js";
 
-/** What a schema says about arguments. */
 /** What a schema says is wrong, and where: the steps to the value, none for the value itself. */
 export interface SchemaIssue {
   path: (string | number)[];
@@ -38,7 +38,7 @@ export function input_schema(schema: unknown, owner: string, explain = false): I
   const described = as_object(json_schema_of(schema, place), place);
   const object_schema = of_type_object(described, place);
   const shown = explain ? with_explanation(object_schema, place) : object_schema;
-  return validate ? { shown, validate } : { shown, json_schema: described };
+  return validate ? { shown, validate } : { shown, json_schema: native_schema(described, place) };
 }
 
 function as_object(schema: unknown, place: string): JsonObject {
@@ -51,7 +51,8 @@ function as_object(schema: unknown, place: string): JsonObject {
 }
 
 /** Arguments are always an object, and providers want the schema to say so at its top, with its properties. */
-function of_type_object(schema: JsonObject, place: string): JsonObject {
+function of_type_object(referring: JsonObject, place: string): JsonObject {
+  const schema = with_root(referring);
   const { type } = schema;
   const named = schema.properties === undefined ? { ...schema, properties: {} } : schema;
   if (type === "object") return named;
@@ -62,6 +63,42 @@ function of_type_object(schema: JsonObject, place: string): JsonObject {
     `${place} is of type ${JSON.stringify(type)}, but a model's arguments are always an object. ` +
       "Put the value into a property of an object schema.",
   );
+}
+
+/** Of a schema that is only a reference into itself, a model would see no property: what it refers to is put in. */
+function with_root(schema: JsonObject): JsonObject {
+  let whole = schema;
+  const seen = new Set<unknown>();
+  for (let to = whole.$ref; typeof to === "string" && !seen.has(to); to = whole.$ref) {
+    seen.add(to);
+    const target = referred(schema, to);
+    if (target === undefined) break;
+    const { $ref: _, ...beside } = whole;
+    whole = { ...target, ...beside };
+    if (target.$ref !== undefined) whole.$ref = target.$ref;
+  }
+  return whole;
+}
+
+/** What a reference within the schema refers to. */
+function referred(schema: JsonObject, to: string): JsonObject | undefined {
+  if (!to.startsWith("#/")) return undefined;
+  let value: JsonValue | undefined = schema;
+  for (const step of to.slice(2).split("/")) {
+    const key = decoded(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = (value as JsonObject)[key];
+  }
+  const is_object = typeof value === "object" && value !== null && !Array.isArray(value);
+  return is_object ? (value as JsonObject) : undefined;
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
 }
 
 function with_explanation(schema: JsonObject, place: string): JsonObject {

@@ -1,8 +1,10 @@
-/** zod 4 schemas, whose `toJSONSchema` lets each node be looked at. zod itself is never imported. */
+/** zod 4 schemas, whose `toJSONSchema` lets each node be looked at. This package does not depend on zod. */
 import { message_of, SessionError } from "../errors.js";
 import { path_segment } from "../json.js";
+import { load_installed } from "./load.js";
+import { ADVICE } from "./marked.js";
 import { refused } from "./refusal.js";
-import { fields_of, standard_of } from "./standard.js";
+import { fields_of } from "./standard.js";
 
 /** What zod hands to `override` for every node. */
 interface Node {
@@ -11,9 +13,7 @@ interface Node {
   path: (string | number)[];
 }
 
-interface Converter {
-  toJSONSchema(options: object): unknown;
-}
+type Converter = (options: object) => unknown;
 
 /** Node types whose values never come out of JSON. */
 const NOT_JSON: { readonly [type: string]: string | undefined } = Object.assign(Object.create(null), {
@@ -66,24 +66,22 @@ export function zod_json_schema(schema: unknown, place: string): unknown {
   if (problems.size > 0) {
     // zod visits the last property first.
     const list = [...problems.values()].reverse().join("; ");
-    throw new SessionError("INVALID_INPUT", `${list}. A model can only send what JSON can hold.`);
+    throw new SessionError("INVALID_INPUT", `${list}. ${ADVICE}`);
   }
   return described;
 }
 
 function convert(schema: unknown, options: object, place: string): unknown {
-  if (typeof fields_of(schema).toJSONSchema !== "function") {
-    const mini = standard_of(schema)
-      ? 'Import it from "zod", version 4.2 or later (not "zod/mini")'
-      : "Use zod 4.2 or later";
+  const converter = converter_of(schema);
+  if (converter === undefined) {
     throw refused(
       place,
       "is a zod schema that cannot describe itself as a JSON Schema",
-      `${mini}, or pass z.toJSONSchema(schema).`,
+      'Import it from "zod", version 4.2 or later, or pass z.toJSONSchema(schema).',
     );
   }
   try {
-    return (schema as Converter).toJSONSchema(options);
+    return converter(options);
   } catch (thrown) {
     throw refused(
       place,
@@ -92,6 +90,14 @@ function convert(schema: unknown, options: object, place: string): unknown {
       thrown,
     );
   }
+}
+
+/** The schemas of zod/mini, and of zod before 4.2, have no such method; the library has the function. */
+function converter_of(schema: unknown): Converter | undefined {
+  const { toJSONSchema: method } = fields_of(schema);
+  if (typeof method === "function") return (options) => method.call(schema, options);
+  const { toJSONSchema: convert } = load_installed("zod/v4/core") ?? {};
+  return typeof convert === "function" ? (options) => convert(schema, options) : undefined;
 }
 
 /** A node is visited after the nodes it refines, so a later visit to the same path settles an earlier problem. */
