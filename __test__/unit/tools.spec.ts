@@ -1,4 +1,3 @@
-import { tool as ai_tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { SessionError } from "../../lib/errors.js";
@@ -144,7 +143,7 @@ describe("prepare", () => {
       invalid: string;
     };
     expect(invalid).toMatch(
-      /^The arguments of "t" do not fit its schema\. Correct them and call it again:\n- n: .*\n- d: /,
+      /^The arguments of "t" do not fit its schema\. Correct them and call it again:\n- n \(a number\): .*\n- d \(a string\): /,
     );
   });
 
@@ -300,6 +299,78 @@ describe("enter", () => {
   });
 });
 
+describe("a generator", () => {
+  it.each<[string, () => unknown, unknown, unknown[]]>([
+    [
+      "that returns",
+      async function* () {
+        yield { done: 1 };
+        yield { done: 2 };
+        return "whole";
+      },
+      "whole",
+      [{ done: 1 }, { done: 2 }],
+    ],
+    [
+      "that only yields",
+      async function* () {
+        yield "half";
+        yield "whole";
+      },
+      "whole",
+      ["half", "whole"],
+    ],
+    ["that yields nothing", async function* () {}, null, []],
+  ])("%s has preliminary results and one at the end", async (_name, execute, ok, expected) => {
+    const yielded: unknown[] = [];
+    const registry = new ToolRegistry({ t: { input_schema: any, execute } });
+    const settled = await registry.enter(call({}), context, (json) => yielded.push(JSON.parse(json)));
+    expect(JSON.parse(settled)).toMatchObject({ ok });
+    expect(yielded).toEqual(expected);
+  });
+
+  it("is closed where it next yields once the call is aborted", async () => {
+    const abort = new AbortController();
+    const steps: string[] = [];
+    const execute = async function* () {
+      try {
+        yield 1;
+        abort.abort();
+        yield 2;
+        steps.push("went on");
+      } finally {
+        steps.push("closed");
+      }
+    };
+    const registry = new ToolRegistry({ t: { input_schema: any, execute } });
+    const yielded: string[] = [];
+    const aborted = { ...context, abort_signal: abort.signal };
+    await registry.enter(call({}), aborted, (json) => yielded.push(json));
+    expect(steps).toEqual(["closed"]);
+    expect(yielded).toEqual(["1"]);
+  });
+
+  it("fails the call with what JSON cannot hold, and is closed", async () => {
+    let closed = false;
+    const execute = async function* () {
+      try {
+        yield new Map();
+      } finally {
+        closed = true;
+      }
+    };
+    const registry = new ToolRegistry({ t: { input_schema: any, execute } });
+    const { error } = JSON.parse(await registry.enter(call({}), context, () => {}));
+    expect(error).toMatch(/^The tool "t" was executed, but its result cannot be kept: result is a Map/);
+    expect(closed).toBe(true);
+  });
+
+  it("a stream is none, but a result that JSON cannot hold", async () => {
+    const execute = () => new ReadableStream();
+    expect((await enter({ input_schema: any, execute }, {})).error).toMatch(/result is a stream/);
+  });
+});
+
 describe("gates", () => {
   const tool = define_agent_tool({ input_schema: any, execute: () => 1 });
   const gate_of = (given: unknown): string | undefined => new ToolRegistry({ t: given }).settings[0]?.gate;
@@ -333,46 +404,5 @@ describe("a gate that would be passed over is refused", () => {
     expect(refusal({ t: { ...tool, needsApproval: true } })).toMatch(
       /^tool "t": needsApproval belongs to.*with_approval/,
     );
-  });
-});
-
-describe("tools of the AI SDK", () => {
-  it("are taken as they are", async () => {
-    const execute = vi.fn(
-      async ({ city }: { city: string }, { toolCallId }: { toolCallId: string }) => `${city} ${toolCallId}`,
-    );
-    const weather = ai_tool({
-      description: "Weather.",
-      inputSchema: z.object({ city: z.string().default("Rome") }),
-      execute,
-    });
-    const registry = new ToolRegistry({ t: weather });
-    expect(registry.settings[0]).toMatchObject({ description: "Weather.", gate: "none", replay: false });
-    expect(await enter(weather, {})).toMatchObject({ ok: "Rome call_1" });
-    expect((await prepare(weather, { city: 1 })) as object).toHaveProperty("invalid");
-  });
-
-  it("needsApproval is a gate", async () => {
-    const inputSchema = z.object({ n: z.number() });
-    const always = ai_tool({ inputSchema, execute: () => 1, needsApproval: true });
-    const sometimes = ai_tool({ inputSchema, execute: () => 1, needsApproval: ({ n }) => n > 1 });
-    expect(new ToolRegistry({ always, sometimes }).settings.map(({ gate }) => gate)).toEqual([
-      "always",
-      "host",
-    ]);
-    expect(await prepare(sometimes, { n: 1 })).toMatchObject({ valid: { ask: false } });
-    expect(await prepare(sometimes, { n: 2 })).toMatchObject({ valid: { ask: true } });
-  });
-
-  it("the last value of a stream of results counts", async () => {
-    const inputSchema = z.object({});
-    const tool = ai_tool({
-      inputSchema,
-      async *execute() {
-        yield "half";
-        yield "whole";
-      },
-    });
-    expect(await enter(tool, {})).toMatchObject({ ok: "whole" });
   });
 });

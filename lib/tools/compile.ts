@@ -2,11 +2,11 @@
 import { message_of, SessionError } from "../errors.js";
 import type { JsonObject } from "../json.js";
 import { input_schema, type Validator } from "../schema/schema.js";
-import { fields_of, standard_of } from "../schema/standard.js";
-import { GATES, type GateRule } from "./define.js";
-
-/** Runs a tool; it may throw, return anything, or never end. */
-export type Execute = (input: unknown, context: object) => unknown;
+import { fields_of } from "../schema/standard.js";
+import { as_ai_sdk, read_ai_sdk } from "./ai-sdk.js";
+import type { GateRule } from "./define.js";
+import { type Definition, type Execute, type Fields, refuse, rules_of } from "./definition.js";
+import { is_generator, run_through } from "./streaming.js";
 
 /** How the core is told about a tool. */
 export interface ToolSettings {
@@ -20,12 +20,13 @@ export interface ToolSettings {
   replay: boolean;
 }
 
-/** How a model is told about a tool, the same in specification v2, v3 and v4. */
+/** How a model is told about a tool; older specifications pass over what they do not know. */
 export interface ModelTool {
   readonly type: "function";
   readonly name: string;
   readonly description?: string;
   readonly inputSchema: JsonObject;
+  readonly [field: string]: unknown;
 }
 
 export interface CompiledTool {
@@ -35,19 +36,8 @@ export interface CompiledTool {
   /** Whether a person is asked: all are asked, any yes asks. */
   rules: readonly GateRule[];
   execute: Execute;
-}
-
-/** What is read of a tool, whichever kind it is. */
-interface Definition {
-  description: unknown;
-  title: unknown;
-  schema: unknown;
-  execute: unknown;
-  resume: unknown;
-  explain: unknown;
-  rules: readonly GateRule[];
-  /** The AI SDK's tools get their options in another shape. */
-  is_ai_sdk: boolean;
+  /** What the model is to see of a result, where the tool says so. */
+  to_model_output?: (argument: unknown) => unknown;
 }
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}$/;
@@ -79,9 +69,17 @@ export function compile_tool(name: string, tool: unknown): CompiledTool {
     name,
     ...(settings.description === undefined ? {} : { description: settings.description }),
     inputSchema: shown,
+    ...definition.more,
   });
   const run = execute.bind(tool) as (input: unknown, options: object) => unknown;
-  return { settings, model_tool, validate, rules, execute: definition.is_ai_sdk ? as_ai_sdk(run) : run };
+  return {
+    settings,
+    model_tool,
+    validate,
+    rules,
+    execute: definition.is_ai_sdk ? as_ai_sdk(run) : with_generators(run),
+    to_model_output: definition.to_model_output?.bind(tool),
+  };
 }
 
 function read(tool: unknown, owner: string): Definition {
@@ -99,8 +97,6 @@ function read(tool: unknown, owner: string): Definition {
   }
 }
 
-type Fields = { readonly [key: PropertyKey]: unknown };
-
 function read_agent_tool(fields: Fields, owner: string): Definition {
   if (fields.needsApproval !== undefined) {
     // Passed over, it would be a gate that stands open.
@@ -110,63 +106,18 @@ function read_agent_tool(fields: Fields, owner: string): Definition {
   return { description, title, schema, execute, resume, explain, rules: rules_of(fields), is_ai_sdk: false };
 }
 
-/** `needsApproval` is a gate: true always asks, a function says for each call. */
-function read_ai_sdk(fields: Fields, owner: string): Definition {
-  const { description, title, inputSchema, execute, needsApproval, type } = fields;
-  if (type !== undefined && type !== "function" && type !== "dynamic") {
-    throw refuse(
-      owner,
-      `it is a tool of the provider (type ${JSON.stringify(type)}), which is not supported yet`,
-    );
-  }
-  const rules = [...rules_of(fields)];
-  if (typeof needsApproval === "function") rules.push(ai_sdk_rule(needsApproval as AiSdkRule));
-  else if (needsApproval !== undefined && needsApproval !== false) rules.push(undefined);
-  // The AI SDK allows a function that makes the schema when it is first needed.
-  const is_lazy = typeof inputSchema === "function" && standard_of(inputSchema) === undefined;
-  const schema = is_lazy ? (inputSchema as () => unknown)() : inputSchema;
-  return {
-    description,
-    title,
-    schema,
-    execute,
-    resume: undefined,
-    explain: undefined,
-    rules,
-    is_ai_sdk: true,
-  };
-}
-
-function rules_of(fields: Fields): readonly GateRule[] {
-  const rules = fields[GATES];
-  return Array.isArray(rules) ? rules : [];
-}
-
 function gate_of(rules: readonly GateRule[]): ToolSettings["gate"] {
   if (rules.length === 0) return "none";
   return rules.some((rule) => rule === undefined) ? "always" : "host";
 }
 
-type AiSdkRule = (input: unknown, options: object) => unknown;
-
-function ai_sdk_rule(rule: AiSdkRule): GateRule {
-  return (input, call) => rule(input, ai_sdk_options(call as object));
-}
-
-/** The history is not given to such tools: it is the Session's, and they may run long after it has grown. */
-function ai_sdk_options(context: object): object {
-  const { tool_call_id, abort_signal } = fields_of(context);
-  return { toolCallId: tool_call_id, messages: [], abortSignal: abort_signal, experimental_context: context };
-}
-
-/** Such a tool may yield preliminary results; the last one counts. */
-function as_ai_sdk(run: (input: unknown, options: object) => unknown): Execute {
-  return async (input, context) => {
-    const result = await run(input, ai_sdk_options(context));
-    if (typeof fields_of(result)[Symbol.asyncIterator] !== "function") return result;
-    let last: unknown;
-    for await (const part of result as AsyncIterable<unknown>) last = part;
-    return last;
+/** An `async *execute()` yields preliminary results; what it returns counts, else the last it yielded. */
+function with_generators(run: (input: unknown, context: object) => unknown): Execute {
+  return async (input, context, preliminary) => {
+    const result = await run(input, context);
+    if (!is_generator(result)) return result;
+    const signal = fields_of(context).abort_signal as AbortSignal | undefined;
+    return run_through(result, { returns: true, signal, preliminary });
   };
 }
 
@@ -195,8 +146,4 @@ function optional<Kind extends keyof Primitives>(
 
 function printed(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value) : `a ${typeof value}`;
-}
-
-function refuse(owner: string, problem: string, cause?: unknown): SessionError {
-  return new SessionError("INVALID_INPUT", `${owner}: ${problem}.`, { cause });
 }

@@ -1,2 +1,3 @@
 /** `@downcity/agent/tools`: tools to register. */
 export { type AskQuestionsResult, AskQuestionsTool } from "./ask-questions.js";
+export { type McpClient, type McpTool, type McpToolsOptions, mcp_tools } from "./mcp.js";

@@ -1,9 +1,11 @@
 /** The Agent's tools: how the core and the model are told about them, and how their code is run. */
 import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
 import { message_of, SessionError } from "../errors.js";
-import { JsonError, normalise, path_segment } from "../json.js";
-import type { SchemaIssue, Verdict } from "../schema/schema.js";
+import { JsonError, normalise } from "../json.js";
+import type { Verdict } from "../schema/schema.js";
 import { type CompiledTool, compile_tool, type ModelTool, type ToolSettings } from "./compile.js";
+import { type ModelOutput, model_output_of } from "./model-output.js";
+import { judged_problems } from "./problems.js";
 
 export type { ModelTool, ToolSettings } from "./compile.js";
 
@@ -22,8 +24,6 @@ export type InputJson = string;
 
 /** How many parsed inputs wait for their `enter`; older ones are parsed again when it comes. */
 const MAX_KEPT = 1024;
-/** How many issues the model is told. */
-const MAX_ISSUES = 20;
 
 export class ToolRegistry {
   /** For the settings of the native Agent. */
@@ -48,7 +48,7 @@ export class ToolRegistry {
       const tool = this.#tools.get(call.tool_name);
       if (!tool) return prepared(call, { error: no_such_tool(call.tool_name) });
       const verdict = await judge(tool, call.input);
-      if (!verdict.ok) return prepared(call, { invalid: problems_for_model(call.tool_name, verdict.issues) });
+      if (!verdict.ok) return prepared(call, { invalid: judged_problems(call, verdict.issues) });
       const ask = await asks(tool, verdict.value, info);
       // Kept after the gate was asked: a call that fails there is never entered.
       if (tool.validate) this.#keep(key_of(call), verdict.value);
@@ -58,21 +58,32 @@ export class ToolRegistry {
     }
   }
 
-  /** Runs `execute`. Never rejects; resolves to a `tool_settled` input once the tool has ended. */
-  async enter(call: ToolCall, context: ToolContext): Promise<InputJson> {
+  /**
+   * Runs `execute`. Never rejects; resolves to a `tool_settled` input once the tool has ended.
+   * @param preliminary is given the JSON of each result that is yielded before the end
+   */
+  async enter(
+    call: ToolCall,
+    context: ToolContext,
+    preliminary?: (result_json: string) => void,
+  ): Promise<InputJson> {
     try {
       const tool = this.#tools.get(call.tool_name);
       if (!tool) return settled_error(call, no_such_tool(call.tool_name));
       const verdict = await this.#input_of(tool, call);
       if (!verdict.ok) {
-        const problems = problems_for_model(call.tool_name, verdict.issues);
+        const problems = judged_problems(call, verdict.issues);
         // Where it was entered before, what it asked stays to be answered.
         return context.resumed ? prepared(call, { invalid: problems }) : settled_error(call, problems);
       }
-      const result = await tool.execute(verdict.value, context);
-      return settled_ok(call, result);
+      const yielded = preliminary && ((result: unknown) => preliminary(normalise(result, "result").text));
+      const output = await tool.execute(verdict.value, context, yielded);
+      const { text } = normalise(output, "result");
+      if (!tool.to_model_output) return settled_ok(call, text);
+      const asked = { toolCallId: call.tool_call_id, input: verdict.value, output };
+      return settled_ok(call, text, await model_output_of(tool.to_model_output, asked));
     } catch (thrown) {
-      return settled_error(call, message_of(thrown));
+      return settled_error(call, thrown instanceof JsonError ? not_kept(call, thrown) : message_of(thrown));
     }
   }
 
@@ -148,15 +159,16 @@ function shown_input(call: ToolCall, value: unknown): string {
   }
 }
 
-function settled_ok(call: ToolCall, result: unknown): InputJson {
-  try {
-    const { text } = normalise(result, "result");
-    return `{"input":"tool_settled","tool_call_id":${JSON.stringify(call.tool_call_id)},"ok":${text}}`;
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    const message = `The tool ${JSON.stringify(call.tool_name)} was executed, but its result cannot be kept: ${error.message}.`;
-    return settled_error(call, message);
-  }
+/** Put together as text, as the result is already there as JSON and may be large. */
+function settled_ok({ tool_call_id }: ToolCall, result_json: string, shown?: ModelOutput): InputJson {
+  const id = JSON.stringify(tool_call_id);
+  const beside = shown === undefined ? "" : `,"model_output":${JSON.stringify(shown)}`;
+  return `{"input":"tool_settled","tool_call_id":${id},"ok":${result_json}${beside}}`;
+}
+
+/** It must not read as if it had not been executed. */
+function not_kept({ tool_name }: ToolCall, error: JsonError): string {
+  return `The tool ${JSON.stringify(tool_name)} was executed, but its result cannot be kept: ${error.message}.`;
 }
 
 function settled_error(call: ToolCall, error: string): InputJson {
@@ -165,18 +177,6 @@ function settled_error(call: ToolCall, error: string): InputJson {
 
 function no_such_tool(name: string): string {
   return `There is no tool ${JSON.stringify(name)}.`;
-}
-
-/** Tells the model what to mend. */
-function problems_for_model(name: string, issues: SchemaIssue[]): string {
-  const lines = issues.slice(0, MAX_ISSUES).map(({ path, message }) => {
-    const place = path.map(path_segment).join("").replace(/^\./, "");
-    return place === "" ? `- ${message}` : `- ${place}: ${message}`;
-  });
-  if (issues.length > MAX_ISSUES) lines.push(`- and ${issues.length - MAX_ISSUES} more`);
-  return message_of(
-    `The arguments of ${JSON.stringify(name)} do not fit its schema. Correct them and call it again:\n${lines.join("\n")}`,
-  );
 }
 
 function key_of({ session, tool_call_id }: { session: number; tool_call_id: string }): string {
