@@ -145,7 +145,7 @@ export interface AgentOptions {
   max_steps?: number;
   /** Characters of one tool result that reach the model; 262144 by default. */
   max_tool_result_chars?: number;
-  /** Seconds after which a silent owner of a Session is replaced; 10 by default. */
+  /** Accepted and checked, without effect yet: a Session belongs to one process at a time. */
   lease_seconds?: number;
 }
 

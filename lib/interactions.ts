@@ -46,6 +46,7 @@ export class InteractionDesk {
   readonly #handle: number;
   readonly #waiting = new Map<string, Waiter>();
   #ended: (() => Error) | undefined;
+  #detached = false;
 
   constructor(bridge: Bridge, handle: number) {
     this.#bridge = bridge;
@@ -59,10 +60,14 @@ export class InteractionDesk {
   async request(input: unknown, call?: AskingCall): Promise<InteractionHandle<Interaction>> {
     const given = accept_options(input, "interactions.request", REQUEST_KEYS);
     const request = accept_json({ ...given, ...call }, "the request");
-    return this.#ask({ input: "request", request }, (interaction: Interaction) => ({
-      interaction_id: interaction.interaction_id,
-      result: this.#result_of(interaction.interaction_id),
-    }));
+    if (call !== undefined && this.#detached) return never();
+    return this.#ask(
+      { input: "request", request, from_call: call !== undefined },
+      (interaction: Interaction) => ({
+        interaction_id: interaction.interaction_id,
+        result: this.#result_of(interaction.interaction_id),
+      }),
+    );
   }
 
   /** Never an unhandled rejection: a tool may be gone by the time its wait is cancelled. */
@@ -90,6 +95,11 @@ export class InteractionDesk {
     for (const waiter of waiters) waiter.reject(why());
   }
 
+  /** This process lets go: what its tools wait for never settles, now or later. */
+  detach(): void {
+    this.#detached = true;
+  }
+
   #wait(interaction_id: string, waiter: Waiter): void {
     if (this.#ended === undefined) this.#waiting.set(interaction_id, waiter);
     else waiter.reject(this.#ended());
@@ -98,10 +108,14 @@ export class InteractionDesk {
   async #approval(input: unknown, call?: AskingCall): Promise<ApprovalDecision> {
     const given = accept_options(input, "interactions.approval.request", APPROVAL_KEYS);
     const request = accept_json({ ...given, ...call }, "the request");
+    if (call !== undefined && this.#detached) return never();
     // The waiter is in place before any later event is seen; the wait itself comes after.
-    const { wait } = await this.#ask({ input: "approval", request }, (answer: ApprovalAnswer) => ({
-      wait: "decision" in answer ? Promise.resolve(answer.decision) : this.#decision_of(answer.interaction),
-    }));
+    const { wait } = await this.#ask(
+      { input: "approval", request, from_call: call !== undefined },
+      (answer: ApprovalAnswer) => ({
+        wait: "decision" in answer ? Promise.resolve(answer.decision) : this.#decision_of(answer.interaction),
+      }),
+    );
     return wait;
   }
 
@@ -122,6 +136,10 @@ export class InteractionDesk {
     });
     return handled(decided);
   }
+}
+
+function never<T>(): Promise<T> {
+  return new Promise(() => {});
 }
 
 /** Whoever does not await it has no unhandled rejection. */

@@ -93,6 +93,7 @@ export class SessionPort implements SessionEvents {
 
   /** The handle is given up while things go on: waits in tools never settle. */
   detached(): void {
+    this.desk.detach();
     this.#let_go();
   }
 

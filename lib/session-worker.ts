@@ -87,7 +87,15 @@ export class SessionWorker implements Worker {
     this.#requests.set(step_id, controller);
     const sink = this.#sink(step_id);
     try {
-      await this.#take_update(event);
+      const missing = await this.#take_update(event).then(
+        () => undefined,
+        (error: unknown) => message_of(error),
+      );
+      if (missing !== undefined) {
+        // The store may answer again: as with a model that does not, it is tried again.
+        sink.event({ type: "failed", code: "MODEL_FAILED", message: missing, retryable: true });
+        return;
+      }
       const model = this.#setup.models.find(event.model_key);
       const { instruction, registry } = this.#setup;
       const prompt = model === undefined ? [] : this.#history.prompt(instruction, model.specification);

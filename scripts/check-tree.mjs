@@ -19,6 +19,22 @@ for (const path of files) {
   }
 }
 
+// Who may use whom: node -> runtime -> core, node -> storage -> core; the runtime sees the storage trait only.
+const FOREIGN = {
+  "src/core/":
+    /crate::(runtime|storage|node)\b|\b(napi|rusqlite|tokio)::|SystemTime|Instant::now|now_v7|std::(thread|fs|net)\b/,
+  "src/runtime/": /crate::node\b|\b(napi|rusqlite)::|storage::sqlite\b/,
+  "src/storage/": /crate::(runtime|node)\b|\bnapi::/,
+  "src/storage/memory": /\brusqlite::|storage::sqlite\b/,
+  "src/storage/sqlite/": /storage::memory\b/,
+};
+for (const [folder, foreign] of Object.entries(FOREIGN)) {
+  for (const path of files.filter((file) => file.startsWith(folder) && file.endsWith(".rs"))) {
+    const found = foreign.exec(readFileSync(root + path, "utf8"));
+    if (found) problems.push(`${path} uses ${found[0]}, which its layer must not know`);
+  }
+}
+
 const lock = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8"));
 for (const [path, entry] of Object.entries(lock.packages)) {
   if (/^[a-z]+:/.test(entry.resolved ?? ""))

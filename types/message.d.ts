@@ -36,7 +36,11 @@ export type ToolErrorCode =
   | "denied"
   | "stopped"
   | "not_run"
-  | "interrupted";
+  | "interrupted"
+  /** The tool is gone, or the recorded arguments no longer pass its schema. */
+  | "cannot_go_on"
+  /** Entered again after an interruption, the tool asked something else than before. */
+  | "replay_mismatch";
 
 /** A tool call. It is `waiting-user` exactly while one of its Interactions is `pending`. */
 export interface ToolPart extends PartBase {

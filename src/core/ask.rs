@@ -35,11 +35,13 @@ pub(super) struct Request {
     response_schema: Option<Value>,
     /// The producer's own `{ type, payload }`, before the Session filled anything in.
     pub own: Value,
+    /// The call asks itself: only that is matched when it is entered again.
+    pub from_call: bool,
 }
 
 impl Draft<'_> {
-    pub fn request(&mut self, ticket: Ticket, request: &Value) -> Result<(), Refusal> {
-        let request = self.check_request(request, None)?;
+    pub fn request(&mut self, ticket: Ticket, request: &Value, from_call: bool) -> Result<(), Refusal> {
+        let request = Request { from_call, ..self.check_request(request, None)? };
         match self.replay(&request) {
             Replay::New => {
                 let interaction = self.create_interaction(request);
@@ -54,8 +56,13 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub fn request_approval(&mut self, ticket: Ticket, request: &Value) -> Result<(), Refusal> {
-        let request = self.check_request(request, Some("approval"))?;
+    pub fn request_approval(
+        &mut self,
+        ticket: Ticket,
+        request: &Value,
+        from_call: bool,
+    ) -> Result<(), Refusal> {
+        let request = Request { from_call, ..self.check_request(request, Some("approval"))? };
         match self.replay(&request) {
             Replay::New => {}
             Replay::Asked(interaction) => {
@@ -112,6 +119,7 @@ impl Draft<'_> {
             payload: Value::Object(payload),
             response_schema: Some(approval_response_schema()),
             own: Value::Null,
+            from_call: false,
         });
         self.change_call_record(part_id, |call| {
             call.input_valid = true;
@@ -134,6 +142,11 @@ impl Draft<'_> {
                 ));
             }
         };
+        if kind == "approval" && (fields.get("title").is_some() || fields.get("description").is_some()) {
+            return Err(Refusal::invalid(
+                "An approval takes no title or description: what is shown is the tool and its validated input.",
+            ));
+        }
         let (part_id, source) = self.check_source(&fields, &kind)?;
         let empty = Value::Object(Map::new());
         let payload = fields.get("payload").unwrap_or(&empty);
@@ -148,7 +161,17 @@ impl Draft<'_> {
         };
         let title = fields.text("title")?.map(str::to_owned);
         let description = fields.text("description")?.map(str::to_owned);
-        Ok(Request { kind, part_id, source, title, description, payload, response_schema, own })
+        Ok(Request {
+            kind,
+            part_id,
+            source,
+            title,
+            description,
+            payload,
+            response_schema,
+            own,
+            from_call: false,
+        })
     }
 
     /// Who asks: the Turn must be the active one, the call (if any) one of it that was entered and has not ended.

@@ -163,8 +163,10 @@ impl Draft<'_> {
             Input::Set { ticket, config, options, model } => {
                 self.set(*ticket, config, options, model.as_ref())
             }
-            Input::Request { ticket, request } => self.request(*ticket, request),
-            Input::Approval { ticket, request } => self.request_approval(*ticket, request),
+            Input::Request { ticket, request, from_call } => self.request(*ticket, request, *from_call),
+            Input::Approval { ticket, request, from_call } => {
+                self.request_approval(*ticket, request, *from_call)
+            }
             Input::Respond { ticket, interaction_id, response } => {
                 self.respond(*ticket, interaction_id, response)
             }

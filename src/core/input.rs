@@ -46,11 +46,16 @@ pub enum Input {
     Request {
         ticket: Ticket,
         request: Value,
+        /// The call asks itself, as opposed to its host.
+        #[serde(default)]
+        from_call: bool,
     },
     /// `interactions.approval.request`.
     Approval {
         ticket: Ticket,
         request: Value,
+        #[serde(default)]
+        from_call: bool,
     },
     Respond {
         ticket: Ticket,

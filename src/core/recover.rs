@@ -16,7 +16,6 @@ use super::{
 
 const OUTCOME_UNKNOWN: &str = "The process ended while this call was going on. Its outcome is unknown: it may have \
                                taken effect. Check before calling it again.";
-const NOT_STARTED: &str = "The process ended before this call was run.";
 
 impl Draft<'_> {
     pub fn open(&mut self, ticket: Ticket) {
@@ -51,9 +50,7 @@ impl Draft<'_> {
             return;
         }
         self.finish_texts();
-        for part_id in self.parts_where(is_open_call) {
-            self.fail_call(&part_id, ToolErrorCode::NotRun, NOT_STARTED);
-        }
+        self.fail_incomplete_calls(true);
         self.give_up_turn();
     }
 
@@ -92,7 +89,7 @@ impl Draft<'_> {
             // A person was asked: that stays, and an answer ends the call.
             (_, Some(why)) if waits => self.note_resumed(part_id, Some(why)),
             (true, Some(why)) => {
-                self.fail_call(part_id, ToolErrorCode::CannotGoOn, &why);
+                self.fail_call(part_id, ToolErrorCode::CannotGoOn, &format!("{why} {OUTCOME_UNKNOWN}"));
                 return false;
             }
             (true, None) => {

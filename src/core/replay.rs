@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use super::{
     ask::Request,
     change::{Change, ReplayRecordRow},
@@ -34,7 +32,9 @@ pub(super) enum Replay {
 
 impl Draft<'_> {
     pub fn replay(&mut self, request: &Request) -> Replay {
-        let Some(part_id) = &request.part_id else { return Replay::New };
+        let Some(part_id) = request.part_id.as_ref().filter(|_| request.from_call) else {
+            return Replay::New;
+        };
         let turn = self.turn();
         let part = turn.part(part_id).expect("the call is in the state");
         let unmatched = turn.unmatched(part);
@@ -63,8 +63,7 @@ impl Draft<'_> {
         let Some(part) = request.part_id.as_deref().and_then(|part_id| self.turn().part(part_id)) else {
             return;
         };
-        let is_gate = request.own == Value::Null;
-        if is_gate || !part.row.call.as_ref().is_some_and(|call| call.replay) {
+        if !request.from_call || !part.row.call.as_ref().is_some_and(|call| call.replay) {
             return;
         }
         let (part_id, tool) = (part.id().to_owned(), part.tool().expect("only calls ask with a Part"));

@@ -306,7 +306,7 @@ impl Draft<'_> {
     }
 
     /// Fails the calls whose arguments never came, and where the answer was cut those that would run.
-    fn fail_incomplete_calls(&mut self, cut: bool) {
+    pub fn fail_incomplete_calls(&mut self, cut: bool) {
         for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
             let tool =
                 self.turn().part(&part_id).and_then(LivePart::tool).expect("only tool calls were picked");

@@ -247,6 +247,10 @@ impl Draft<'_> {
             self.add_part(body, None, true);
         }
         self.leave_step();
+        assert!(
+            self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())).is_empty(),
+            "a Turn ends when every call of it has ended"
+        );
         let (status, error) = match ending {
             Ending::Completed => (TurnStatus::Completed, None),
             Ending::Stopped(_) => (TurnStatus::Stopped, None),

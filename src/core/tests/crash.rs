@@ -61,6 +61,18 @@ fn prompts_that_waited_start_the_next_turn_where_theirs_cannot_go_on() {
 }
 
 #[test]
+fn a_call_the_provider_was_running_ends_with_the_turn() {
+    let mut scenario = Scenario::new();
+    scenario.prompt("go");
+    scenario.model(json!({
+        "type": "tool_call", "ref": 0, "tool_name": "web_search", "tool_call_id": "p1", "input": {}, "provider_executed": true,
+    }));
+    scenario.crash_and_open();
+    assert_eq!(scenario.tool("p1")["error_code"], "not_run");
+    assert_eq!(scenario.stored.shown().last().unwrap()["state"], "done");
+}
+
+#[test]
 fn opening_again_settles_nothing_twice() {
     let mut scenario = Scenario::new();
     scenario.prompt("one");

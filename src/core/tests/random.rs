@@ -132,7 +132,7 @@ fn input_of(scenario: &mut Scenario, action: &Action) -> Option<Value> {
                     json!({ "input": "request", "request": { "type": "question", "turn_id": turn_id, "tool_call_id": call,
                     "payload": { "questions": [{ "question_id": "q", "question": "?", "type": "text" }] } } })
                 }
-                _ => json!({ "input": "approval", "request": approval }),
+                _ => json!({ "input": "approval", "from_call": kind.is_multiple_of(2), "request": approval }),
             }
         }
         Action::Respond(number, outcome) => {

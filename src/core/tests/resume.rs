@@ -17,7 +17,7 @@ fn question(text: &str) -> Value {
 fn ask(scenario: &mut Scenario, payload: Value) -> Result<Option<Answer>, Refusal> {
     let turn_id = scenario.stored.session.active_turn_id.clone();
     let request = json!({ "type": "question", "turn_id": turn_id, "tool_call_id": "c1", "payload": payload });
-    scenario.input(json!({ "input": "request", "request": request }))
+    scenario.input(json!({ "input": "request", "from_call": true, "request": request }))
 }
 
 fn interaction_id(answer: Result<Option<Answer>, Refusal>) -> String {
@@ -137,6 +137,21 @@ fn asking_something_else_than_before_fails_the_call() {
     assert_eq!(scenario.tool("c1")["error_code"], "replay_mismatch");
     assert_eq!(scenario.stored.interactions[0].interaction.status, InteractionStatus::Failed);
     assert!(scenario.outside.model.is_some(), "the model is told");
+}
+
+#[test]
+fn what_the_host_asks_for_a_call_is_never_matched() {
+    let mut scenario = called();
+    let id = interaction_id(ask(&mut scenario, question("Why?")));
+    let turn_id = scenario.stored.session.active_turn_id.clone();
+    let request = json!({ "type": "vote", "turn_id": turn_id, "tool_call_id": "c1" });
+    scenario.input(json!({ "input": "request", "request": request })).unwrap();
+    scenario.crash_and_open();
+    scenario.input(json!({ "input": "request", "request": request })).unwrap();
+    assert_eq!(interaction_id(ask(&mut scenario, question("Why?"))), id);
+    answer(&mut scenario, &id, "because");
+    scenario.settle("c1", json!("because"));
+    assert_eq!(scenario.tool("c1")["state"], "completed");
 }
 
 #[test]

@@ -185,7 +185,7 @@ impl Scenario {
 
     pub fn ask_approval(&mut self, tool_call_id: &str) -> Result<Option<Answer>, Refusal> {
         let turn_id = self.stored.session.active_turn_id.clone();
-        self.input(json!({ "input": "approval", "request": {
+        self.input(json!({ "input": "approval", "from_call": true, "request": {
             "turn_id": turn_id, "tool_call_id": tool_call_id, "payload": { "operation": "tool" },
         } }))
     }
