@@ -7,6 +7,8 @@ const SYNTAX = /[\^$\\.*+?()[\]{}|/]/;
 const WORD = "0-9A-Za-z_";
 const SPACE = "\t-\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff";
 const LINE_ENDS = "\n\r\u2028\u2029";
+/** Matches no character; the native engine repeats no group without an atom. */
+const EMPTY = "(?:a{0})";
 /** Matches nothing. */
 const NOTHING = "(?!)";
 
@@ -135,7 +137,7 @@ class Translation {
   /** A group that has not ended when it is referred to is empty. */
   #reference(group: number): string | undefined {
     if (group < 1 || group >= this.#names.length) return undefined;
-    return this.#closed.has(group) ? `\\${group}(?:)` : "(?:)";
+    return this.#closed.has(group) ? `(?:\\${group})` : EMPTY;
   }
 
   /** Half a surrogate pair is null: well-formed text never has one. */
