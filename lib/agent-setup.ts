@@ -38,6 +38,7 @@ export function agent_setup(options: unknown): AgentSetup {
   const settings = {
     agent_id: id,
     max_steps: accept_count(given.max_steps, "max_steps") ?? MAX_STEPS,
+    has_model: given.model !== undefined,
     lease_seconds: accept_seconds(given.lease_seconds, "lease_seconds"),
     tools: registry.settings,
   };

@@ -75,6 +75,9 @@ impl Draft<'_> {
                 self.publish_config();
             }
         }
+        if self.state.unsettled && self.configured_model().is_some() {
+            self.settle();
+        }
         self.answer(ticket, Answer::Nothing);
         Ok(())
     }

@@ -20,14 +20,20 @@ const OUTCOME_UNKNOWN: &str = "The process ended while this call was going on. I
 impl Draft<'_> {
     pub fn open(&mut self, ticket: Ticket) {
         let place = self.effects_so_far();
-        if std::mem::take(&mut self.state.unsettled) {
-            self.recover();
+        if self.state.unsettled && (self.settings.has_model || self.state.turn.is_none()) {
+            self.settle();
         }
         let session_id = self.state.session.session_id.clone();
         let turn_id = self.state.turn.as_ref().map(|turn| turn.row.turn_id.clone());
         // Whoever opens it must know the Session before it is asked to work for it.
         let result = Ok(Answer::Opened { session_id, turn_id });
         self.effect_at(place, Effect::Answer { ticket, result });
+    }
+
+    /// Goes on with what an ended process left. Without a model that has to wait for an Agent that has one.
+    pub fn settle(&mut self) {
+        self.state.unsettled = false;
+        self.recover();
     }
 
     fn recover(&mut self) {
@@ -132,7 +138,8 @@ impl Draft<'_> {
 
     /// A restored Session shows its configured mode as the effective one, and goes on with prompts that waited.
     fn recover_idle(&mut self) {
-        if self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. })) {
+        let prompts = self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. }));
+        if prompts && self.settings.has_model {
             let turn_id = self.stamp.id("turn");
             self.start_turn(turn_id);
         } else {

@@ -11,6 +11,8 @@ use super::schema::Schema;
 pub struct Settings {
     /// How many model requests a Turn may make.
     pub max_steps: u32,
+    /// An Agent without one never goes on with what an ended process left.
+    pub has_model: bool,
     tools: HashMap<String, Arc<Tool>>,
     /// In the order they were registered.
     tool_names: Vec<String>,
@@ -74,8 +76,12 @@ impl fmt::Display for ToolProblem {
 impl Settings {
     /// # Errors
     /// [`ToolProblem`] names the tool whose JSON Schema cannot be compiled.
-    pub fn new(max_steps: u32, definitions: Vec<ToolDefinition>) -> Result<Self, ToolProblem> {
-        let mut settings = Self { max_steps, ..Self::default() };
+    pub fn new(
+        max_steps: u32,
+        has_model: bool,
+        definitions: Vec<ToolDefinition>,
+    ) -> Result<Self, ToolProblem> {
+        let mut settings = Self { max_steps, has_model, ..Self::default() };
         for definition in definitions {
             let ToolDefinition { name, title, description, schema, gate, explain, replay } = definition;
             let schema = schema

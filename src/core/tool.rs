@@ -91,7 +91,7 @@ impl Draft<'_> {
 
     /// Enters the calls whose gate was approved: that they start is durable before they do.
     pub fn enter_approved(&mut self) {
-        if self.state.turn.is_none() {
+        if self.state.turn.is_none() || self.state.unsettled {
             return;
         }
         for part_id in self.parts_where(is_approved_and_not_entered) {

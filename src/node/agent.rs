@@ -28,6 +28,7 @@ pub struct NativeAgent {
 struct AgentSettings {
     agent_id: String,
     max_steps: u32,
+    has_model: bool,
     tools: Vec<ToolDefinition>,
 }
 
@@ -37,8 +38,8 @@ impl NativeAgent {
     #[napi(constructor)]
     pub fn new(store: &NativeStore, settings_json: String, wake: Function<(), ()>) -> napi::Result<Self> {
         guarded(|| {
-            let AgentSettings { agent_id, max_steps, tools } = parse(&settings_json)?;
-            let settings = Settings::new(max_steps, tools)
+            let AgentSettings { agent_id, max_steps, has_model, tools } = parse(&settings_json)?;
+            let settings = Settings::new(max_steps, has_model, tools)
                 .map_err(|problem| napi::Error::new(napi::Status::InvalidArg, problem.to_string()))?;
             let wake = wake.build_threadsafe_function().weak::<true>().build()?;
             let outbox = Arc::new(Outbox::new(wake));

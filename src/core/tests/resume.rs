@@ -193,6 +193,23 @@ fn a_tool_that_is_gone_keeps_what_it_asked_and_an_answer_ends_the_call() {
 }
 
 #[test]
+fn an_agent_without_a_model_answers_and_leaves_the_rest_to_one_that_has_it() {
+    let mut scenario = Scenario::new();
+    let turn_id = scenario.prompt("go");
+    scenario.calls(&[("c1", "gated", json!({}))]);
+    scenario.open_without_model();
+    let id = scenario.pending()[0].interaction_id.clone();
+    scenario.approve(&id).unwrap();
+    assert!(scenario.outside.entered.is_empty() && scenario.outside.ended_turns.is_empty());
+    let model = json!({ "key": 1, "label": "a/b" });
+    scenario.input(json!({ "input": "set", "config": {}, "model": model })).unwrap();
+    assert!(scenario.outside.entered.contains("c1"), "it has one now");
+    scenario.settle("c1", json!("ok"));
+    scenario.says("done");
+    assert_eq!(scenario.last_turn().turn_id, turn_id);
+}
+
+#[test]
 fn a_call_that_cannot_go_on_does_not_take_its_siblings_with_it() {
     let mut scenario = Scenario::new();
     scenario.prompt("go");

@@ -60,7 +60,7 @@ pub fn tools() -> Value {
 impl Scenario {
     pub fn new() -> Self {
         let tools: Vec<ToolDefinition> = serde_json::from_value(tools()).unwrap();
-        let settings = Arc::new(Settings::new(8, tools).unwrap());
+        let settings = Arc::new(Settings::new(8, true, tools).unwrap());
         let row = SessionRow {
             session_id: "s".into(),
             metadata: None,
@@ -207,7 +207,14 @@ impl Scenario {
 
     /// The next process has an Agent without tools.
     pub fn open_without_tools(&mut self) {
-        self.settings = Arc::new(Settings::new(8, Vec::new()).unwrap());
+        self.settings = Arc::new(Settings::new(8, true, Vec::new()).unwrap());
+        self.crash_and_open();
+    }
+
+    /// The next process has an Agent with these tools and no model.
+    pub fn open_without_model(&mut self) {
+        let tools: Vec<ToolDefinition> = serde_json::from_value(tools()).unwrap();
+        self.settings = Arc::new(Settings::new(8, false, tools).unwrap());
         self.crash_and_open();
     }
 
@@ -314,7 +321,8 @@ impl Scenario {
 
     /// I12: while a Turn is unfinished, somebody has something to do.
     fn assert_nothing_stalls(&self) {
-        if self.engine.state().is_running() {
+        // Without a model the Session waits for an Agent that has one.
+        if self.engine.state().is_running() && self.settings.has_model {
             let outside = &self.outside;
             let busy =
                 outside.model.is_some() || !outside.preparing.is_empty() || !outside.running.is_empty();

@@ -31,7 +31,7 @@ pub struct Fixture {
 fn settings() -> Settings {
     let tools = json!([{ "name": "plain", "gate": "none", "schema": {} }, { "name": "gated", "gate": "always", "schema": {} }]);
     let tools: Vec<ToolDefinition> = serde_json::from_value(tools).unwrap();
-    Settings::new(10, tools).unwrap()
+    Settings::new(10, true, tools).unwrap()
 }
 
 impl Fixture {
