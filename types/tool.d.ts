@@ -20,13 +20,21 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
+/** A JSON Schema as a library types it; TypeBox's `static` says what it takes. */
+export interface ObjectSchema {
+  readonly type: "object";
+  readonly properties: object;
+}
+
 /** Any Standard Schema, whose own parse decides, or a JSON Schema object. */
-export type ToolSchema = StandardSchema | JsonSchema;
+export type ToolSchema = StandardSchema | JsonSchema | ObjectSchema;
 
 /** What `execute` receives: the schema's output, or a JSON object where the schema is a JSON Schema. */
 export type ToolInput<Schema> = Schema extends StandardSchema
   ? NonNullable<Schema["~standard"]["types"]>["output"]
-  : { [property: string]: unknown };
+  : Schema extends ObjectSchema & { readonly static: infer Static }
+    ? Static
+    : { [property: string]: unknown };
 
 /** Asks a person on behalf of a tool call; the ids of the call are filled in. */
 export interface ToolInteractions {
@@ -67,6 +75,7 @@ export interface AgentTool<Schema extends ToolSchema = ToolSchema, Output = unkn
   description?: string;
   title?: string;
   input_schema: Schema;
+  /** May be an `async *` generator: what it yields is preliminary, what it returns (else the last yielded) counts. */
   execute(input: ToolInput<Schema>, context: ToolContext): Output | PromiseLike<Output>;
   /** Lets `execute` be entered again after a crash; what it asked before is then answered from the record. */
   resume?: "replay";
@@ -74,7 +83,7 @@ export interface AgentTool<Schema extends ToolSchema = ToolSchema, Output = unkn
   explain?: boolean;
 }
 
-/** A tool made with the AI SDK's `tool()`, taken as it is. Its `needsApproval` is a gate. */
+/** A tool made with the AI SDK's `tool()`, of lines 5 to 7, taken as it is. Its `needsApproval` is a gate. */
 export interface AiSdkTool {
   inputSchema: unknown;
   execute?(input: never, options: never): unknown;

@@ -26,6 +26,9 @@ type Ai = Pick<typeof ai_6, "tool" | "jsonSchema" | "dynamicTool">;
 /** AI SDK 7 is installed apart, where the newest Node is tested. */
 const NEWEST = resolve("__test__/node24/node_modules/ai/dist/index.js");
 
+/** Untyped: the SDK's types take minutes to compare with those of a zod 3 that is not its own. */
+const OF_ZOD_3 = z3.object({ n: z3.string().transform(Number) }) as unknown as z.ZodType<{ n: number }>;
+
 const LINES: [string, () => Promise<Ai>][] = [
   ["5", async () => ai_5 as unknown as Ai],
   ["6", async () => ai_6],
@@ -45,7 +48,7 @@ describe.each(LINES)("Tools of AI SDK %s", (_line, load) => {
         execute: as("of_zod"),
       }),
       of_zod_3: tool({
-        inputSchema: z3.object({ n: z3.string().transform(Number) }),
+        inputSchema: OF_ZOD_3,
         execute: as("of_zod_3"),
       }),
       of_json: tool({ inputSchema: described, execute: as("of_json") }),
