@@ -73,6 +73,9 @@ test("a program whose listeners throw ends with code 0", () => {
     await session.respond({ interaction_id, response: { type: "approval", outcome: "denied" } });
     console.log((await turn.finished).text, heard.at(-1));`,
   );
-  const options = { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] } as const;
-  expect(execFileSync(process.execPath, [file], options)).toBe("Done. turn/finish\n");
+  const said = execFileSync(process.execPath, [file], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  expect(said).toBe("Done. turn/finish\n");
 });
