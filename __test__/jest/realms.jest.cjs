@@ -1,0 +1,3 @@
+const { define } = require("../cases/realms.cjs");
+
+define(test);
