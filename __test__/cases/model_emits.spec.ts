@@ -5,6 +5,7 @@ import {
   approve,
   calls_of,
   deny,
+  open,
   pending_of,
   results_in,
   run,
@@ -66,7 +67,7 @@ on_each_store("What a model emits", (store) => {
   test("an invented name that comes a hundred times ends the Turn at the limit, and the next one works", async () => {
     const free = tool(() => "worked");
     const again = Array.from({ length: 100 }, () => [{ call: "serch", input: { q: "x" } }]);
-    const { session, model } = await begin(store, [...again, "Hi."], { tools: { free }, max_steps: 100 });
+    const { session, model } = await open(store, [...again, "Hi."], { tools: { free }, max_steps: 100 });
     const result = await run(session);
     expect(result).toMatchObject({ status: "failed", error_code: "MAX_STEPS" });
     expect(result.error).toMatch(/100/);
@@ -79,7 +80,7 @@ on_each_store("What a model emits", (store) => {
   });
 
   test("without a limit of its own, a Turn of invented names ends after 50 steps", async () => {
-    const { session, model } = await begin(store, () => [{ call: "serch" }], {
+    const { session, model } = await open(store, () => [{ call: "serch" }], {
       tools: { free: tool(() => 1) },
     });
     expect(await run(session)).toMatchObject({ status: "failed", error_code: "MAX_STEPS" });
