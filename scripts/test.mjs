@@ -95,7 +95,12 @@ async function jest() {
 async function node() {
   const args = ["--test", "--test-reporter=spec", "--test-reporter-destination=stdout"];
   const tap = [`--test-reporter=tap`, `--test-reporter-destination=${REPORTS}/node.tap`];
-  const done = await run(process.execPath, [...args, ...tap, "__test__/runners/smoke.node.mjs"]);
+  const done = await run(process.execPath, [
+    ...args,
+    ...tap,
+    "__test__/runners/smoke.node.mjs",
+    "__test__/node/realms.node.mjs",
+  ]);
   const text = readFileSync(`${REPORTS}/node.tap`, { encoding: "utf8", flag: "a+" });
   return judged(done, sum_of(text, /^# pass (\d+)/gm), sum_of(text, /^# fail (\d+)/gm));
 }

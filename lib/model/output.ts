@@ -1,6 +1,8 @@
 /** What a tool call's end is for the model. Never empty: several providers refuse an empty result. */
 import type { ToolPart } from "../../types/message.js";
 import { cut, type JsonValue, well_formed } from "../json.js";
+import type { ModelOutput } from "../tools/model-output.js";
+import { model_output_for } from "../tools/model-output-for.js";
 import type { Conversion } from "./history.js";
 import type { ToolOutput } from "./prompt-types.js";
 
@@ -12,6 +14,10 @@ const NO_REASON = "The tool call failed.";
 export function tool_output(part: ToolPart, conversion: Conversion): ToolOutput {
   // What a provider ran comes back to it as it was.
   const limit = part.provider_executed ? Number.POSITIVE_INFINITY : conversion.max_tool_result_chars;
+  if (part.state === "completed" && part.model_output !== undefined) {
+    const kept = part.model_output as ModelOutput;
+    return model_output_for(kept, conversion.specification, limit) as ToolOutput;
+  }
   if (part.state === "completed") return result_output((part.output ?? null) as JsonValue, limit);
   // The provider's own error is its own data, which it wants back as it was.
   if (part.provider_executed && part.state === "failed" && part.output !== undefined)

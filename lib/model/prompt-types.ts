@@ -45,6 +45,8 @@ export type ToolOutput =
   | { type: "json"; value: JsonValue }
   | { type: "error-text"; value: string }
   | { type: "error-json"; value: JsonValue }
+  /** What a tool wants to be shown: texts and files in the specification's own shape. */
+  | { type: "content"; value: object[] }
   /** Since v3. */
   | { type: "execution-denied"; reason: string };
 

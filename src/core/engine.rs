@@ -182,8 +182,8 @@ impl Draft<'_> {
                 self.enter_approved();
                 Ok(())
             }
-            Input::ToolSettled { tool_call_id, outcome } => {
-                self.tool_settled(tool_call_id, outcome);
+            Input::ToolSettled { tool_call_id, outcome, model_output } => {
+                self.tool_settled(tool_call_id, outcome, model_output.as_ref());
                 Ok(())
             }
         }

@@ -80,6 +80,9 @@ pub enum Input {
         tool_call_id: String,
         #[serde(flatten)]
         outcome: Settled,
+        /// What the model is shown instead of the result, where the tool says so.
+        #[serde(default)]
+        model_output: Option<Json>,
     },
 }
 

@@ -249,6 +249,9 @@ pub struct ToolPart {
     pub provider_tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_metadata: Option<Json>,
+    /// What the model is shown instead of `output`; the host's own shape.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_output: Option<Json>,
     /// What the provider attached to the result of a call it ran itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_metadata: Option<Json>,

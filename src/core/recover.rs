@@ -34,6 +34,15 @@ impl Draft<'_> {
     pub fn settle(&mut self) {
         self.state.unsettled = false;
         self.recover();
+        if self.state.turn.is_none() {
+            self.apply_config();
+            let session = &self.state.session;
+            if session.effective_approval_mode != session.approval_mode {
+                // Nothing was queued, so what is stored was not written by a Session.
+                let mode = session.approval_mode;
+                self.change_session().effective_approval_mode = mode;
+            }
+        }
     }
 
     fn recover(&mut self) {
@@ -142,8 +151,6 @@ impl Draft<'_> {
         if prompts && self.settings.has_model {
             let turn_id = self.stamp.id("turn");
             self.start_turn(turn_id);
-        } else {
-            self.apply_config();
         }
     }
 }

@@ -124,6 +124,7 @@ impl Draft<'_> {
             model_explanation: None,
             provider_executed: start.provider_executed,
             provider_metadata: None,
+            model_output: None,
             result_metadata: None,
             interactions: None,
         }
@@ -218,9 +219,11 @@ impl Draft<'_> {
                 }
                 self.fail_call(&part_id, ToolErrorCode::ToolFailed, message);
             }
-            None => {
-                self.complete_call(&part_id, output.unwrap_or_else(|| Json::new(serde_json::Value::Null)))
-            }
+            None => self.complete_call(
+                &part_id,
+                output.unwrap_or_else(|| Json::new(serde_json::Value::Null)),
+                None,
+            ),
         }
     }
 

@@ -102,7 +102,7 @@ impl Draft<'_> {
     }
 
     /// `execute` has ended. A call that has ended before (stopped, say) keeps its end.
-    pub fn tool_settled(&mut self, tool_call_id: &str, outcome: &Settled) {
+    pub fn tool_settled(&mut self, tool_call_id: &str, outcome: &Settled, model_output: Option<&Json>) {
         let Some(turn) = &self.state.turn else { return };
         let entered = |part: &&LivePart| part.row.call.as_ref().is_some_and(|call| call.execution_started);
         let Some(part) = turn.call(tool_call_id).filter(entered) else { return };
@@ -114,13 +114,13 @@ impl Draft<'_> {
             _ if !turn.unmatched(part).is_empty() => {
                 self.fail_replay(&part_id, "it ended without asking all of it")
             }
-            Settled::Ok(output) => self.complete_call(&part_id, output.clone()),
+            Settled::Ok(output) => self.complete_call(&part_id, output.clone(), model_output.cloned()),
             Settled::Error(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, message),
         }
         self.end_step_when_done();
     }
 
-    pub fn complete_call(&mut self, part_id: &str, output: Json) {
+    pub fn complete_call(&mut self, part_id: &str, output: Json, model_output: Option<Json>) {
         if self.cancel_pending(Some(part_id), CancelReason::ToolEnded) {
             // Its waiting ends and so does the call, in the one commit: waiting-user, running, completed.
             self.set_tool_state(part_id, ToolState::Running);
@@ -129,6 +129,7 @@ impl Draft<'_> {
             assert!(tool_may_become(tool.state, ToolState::Completed), "only a running call completes");
             tool.state = ToolState::Completed;
             tool.output = Some(output);
+            tool.model_output = model_output;
         });
     }
 
