@@ -36,7 +36,11 @@ export class ToolRunner {
       resumed: event.resumed === true,
       interactions: tool_interactions(this.#port.desk, { turn_id, tool_call_id, tool_name }),
     };
-    this.#report(this.#registry.enter(this.#call(event), context), () => this.#forget(tool_call_id));
+    const id_json = JSON.stringify(tool_call_id);
+    const show = (output_json: string) =>
+      this.#port.tell(`{"input":"tool_progress","tool_call_id":${id_json},"output":${output_json}}`);
+    const work = this.#registry.enter(this.#call(event), context, show);
+    this.#report(work, () => this.#forget(tool_call_id));
   }
 
   abort(tool_call_id: string): void {

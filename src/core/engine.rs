@@ -182,6 +182,10 @@ impl Draft<'_> {
                 self.enter_approved();
                 Ok(())
             }
+            Input::ToolProgress { tool_call_id, output } => {
+                self.tool_progress(tool_call_id, output);
+                Ok(())
+            }
             Input::ToolSettled { tool_call_id, outcome, model_output } => {
                 self.tool_settled(tool_call_id, outcome, model_output.as_ref());
                 Ok(())

@@ -75,6 +75,11 @@ pub enum Input {
     /// Calls whose gate was approved are to be entered. The core asks for it itself.
     #[serde(skip)]
     EnterApproved,
+    /// What a tool that streams its result has so far.
+    ToolProgress {
+        tool_call_id: String,
+        output: Json,
+    },
     /// `execute` has ended.
     ToolSettled {
         tool_call_id: String,
@@ -221,6 +226,7 @@ impl Input {
             | Self::Approval { ticket, .. }
             | Self::Respond { ticket, .. } => Some(*ticket),
             Self::EnterApproved
+            | Self::ToolProgress { .. }
             | Self::Withdraw { .. }
             | Self::Model { .. }
             | Self::ToolPrepared { .. }

@@ -249,6 +249,9 @@ pub struct ToolPart {
     pub provider_tool_call_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_metadata: Option<Json>,
+    /// `output` is not the last word: the tool goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preliminary: bool,
     /// What the model is shown instead of `output`; the host's own shape.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_output: Option<Json>,

@@ -53,6 +53,37 @@ impl Schema {
     }
 }
 
+/// How many problems a model is told of one call.
+const MOST_PROBLEMS: usize = 20;
+
+impl Schema {
+    /// What a model is told of arguments that do not fit: each place, the kind of what stands there and what is wrong
+    /// with it, never the value itself. `None` where they fit.
+    pub fn refusal_for_model(&self, tool_name: &str, arguments: &Value) -> Option<String> {
+        let mut lines: Vec<String> = self
+            .0
+            .iter_errors(arguments)
+            .map(|error| {
+                let place = join("", error.instance_path().as_str());
+                let place = if place == "input" { "the arguments" } else { &place };
+                format!("- {place} ({}): {}", kind_of(error.instance()), error.masked())
+            })
+            .collect();
+        if lines.is_empty() {
+            return None;
+        }
+        let more = lines.len().saturating_sub(MOST_PROBLEMS);
+        lines.truncate(MOST_PROBLEMS);
+        if more > 0 {
+            lines.push(format!("- and {more} more"));
+        }
+        let problems = lines.join("\n");
+        Some(format!(
+            "The arguments of {tool_name:?} do not fit its schema. Correct them and call it again:\n{problems}"
+        ))
+    }
+}
+
 /// Checks an answer's payload against the Interaction's schema; the default one is compiled once.
 pub fn response_issues(schema: &Value, payload: &Value) -> Vec<Issue> {
     if *schema == approval_response_schema() {
@@ -109,6 +140,14 @@ mod tests {
         .unwrap();
         let issues = schema.issues(&json!({ "items": [{ "id": 1 }, 7] }), "payload");
         assert_eq!(issues[0].path, "payload.items[1]");
+    }
+
+    #[test]
+    fn a_model_is_told_the_place_and_the_kind_and_never_the_value() {
+        let schema = Schema::compile(&json!({ "properties": { "city": { "type": "string" } } })).unwrap();
+        let refusal = schema.refusal_for_model("weather", &json!({ "city": 4711 })).unwrap();
+        assert!(refusal.contains("\"weather\"") && refusal.contains("- city (a number): "), "{refusal}");
+        assert!(!refusal.contains("4711"));
     }
 
     #[test]

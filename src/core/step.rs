@@ -124,6 +124,7 @@ impl Draft<'_> {
             model_explanation: None,
             provider_executed: start.provider_executed,
             provider_metadata: None,
+            preliminary: false,
             model_output: None,
             result_metadata: None,
             interactions: None,

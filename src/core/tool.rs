@@ -6,12 +6,11 @@ use super::{
     change::{ApprovalMode, CallRecord, GateRecord, StepPhase},
     draft::Draft,
     effect::{Effect, ToolCall},
-    error::Code,
     input::{Prepared, Settled},
     interaction::CancelReason,
     json::Json,
     lifecycle::tool_may_become,
-    message::{ToolErrorCode, ToolState},
+    message::{PartBody, ToolErrorCode, ToolState},
     settings::Gate,
     state::LivePart,
 };
@@ -34,11 +33,8 @@ impl Draft<'_> {
             self.effect(Effect::PrepareTool(call));
             return;
         };
-        let issues = schema.issues(call.input.as_value(), "");
-        if !issues.is_empty() {
-            let refusal =
-                super::error::Refusal::with_issues(Code::InvalidInput, "The arguments are refused:", issues);
-            self.fail_call(part_id, ToolErrorCode::InvalidInput, &refusal.message);
+        if let Some(message) = schema.refusal_for_model(&call.tool_name, call.input.as_value()) {
+            self.fail_call(part_id, ToolErrorCode::InvalidInput, &message);
             return;
         }
         match tool.gate {
@@ -101,6 +97,22 @@ impl Draft<'_> {
         }
     }
 
+    /// Shows what a tool that streams its result has so far. It needs to survive no more than a fragment of text.
+    pub fn tool_progress(&mut self, tool_call_id: &str, output: &Json) {
+        let going_on = |state| matches!(state, ToolState::Running | ToolState::WaitingUser);
+        let part = self.state.turn.as_ref().and_then(|turn| turn.call(tool_call_id));
+        let Some(part) = part.filter(|part| part.tool().is_some_and(|tool| going_on(tool.state))) else {
+            return;
+        };
+        let part_id = part.id().to_owned();
+        self.change_part(&part_id, |row, _| {
+            if let PartBody::Tool(tool) = &mut row.part.body {
+                tool.output = Some(output.clone());
+                tool.preliminary = true;
+            }
+        });
+    }
+
     /// `execute` has ended. A call that has ended before (stopped, say) keeps its end.
     pub fn tool_settled(&mut self, tool_call_id: &str, outcome: &Settled, model_output: Option<&Json>) {
         let Some(turn) = &self.state.turn else { return };
@@ -129,6 +141,7 @@ impl Draft<'_> {
             assert!(tool_may_become(tool.state, ToolState::Completed), "only a running call completes");
             tool.state = ToolState::Completed;
             tool.output = Some(output);
+            tool.preliminary = false;
             tool.model_output = model_output;
         });
     }
@@ -143,6 +156,9 @@ impl Draft<'_> {
             assert!(tool_may_become(tool.state, ToolState::Failed), "a call that has ended keeps its end");
             if tool.state == ToolState::InputStreaming {
                 tool.input_text = Some(streamed.collect());
+            }
+            if std::mem::take(&mut tool.preliminary) {
+                tool.output = None;
             }
             tool.state = ToolState::Failed;
             tool.error = Some(message.to_owned());

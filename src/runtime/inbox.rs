@@ -15,7 +15,7 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// Adds an input; fragments of one Part that wait together become one.
+    /// Adds an input; fragments of one Part that wait together become one, and of a tool's progress the last counts.
     pub fn push(&mut self, input: Input) {
         if let Input::Model { step_id, event: ModelEvent::Delta { part, text } } = &input
             && let Some(Input::Model { step_id: last_step, event: last }) = self.inputs.back_mut()
@@ -23,6 +23,13 @@ impl Inbox {
             && (&*last_step, &*last_part) == (step_id, part)
         {
             so_far.push_str(text);
+            return;
+        }
+        if let Input::ToolProgress { tool_call_id, .. } = &input
+            && let Some(last @ Input::ToolProgress { .. }) = self.inputs.back_mut()
+            && matches!(last, Input::ToolProgress { tool_call_id: of_last, .. } if of_last == tool_call_id)
+        {
+            *last = input;
             return;
         }
         self.inputs.push_back(input);
