@@ -111,6 +111,10 @@ export class SessionLedger {
     if (active_turn_id !== undefined && this.#ended_turns.has(active_turn_id)) {
       this.fault(`${active_turn_id} had ended and is active again`);
     }
+    // A Turn that went on may have ended before the snapshot was made.
+    for (const { turn_id } of snapshot.messages) {
+      if (turn_id !== undefined && turn_id !== active_turn_id) this.#ended_turns.add(turn_id);
+    }
     this.#fold = new Fold(snapshot);
     this.#revision = snapshot.revision_of_session;
     for (const { interaction_id } of snapshot.interactions) this.#see(interaction_id);
