@@ -181,7 +181,7 @@ describe("what the model gets wrong", () => {
       .map(({ tool_call_id, content }) => [tool_call_id, content]);
     expect(contents).toEqual([
       ["call_0", "3C"],
-      ["call_1", expect.stringMatching(/do not fit its schema.*n: /s)],
+      ["call_1", expect.stringMatching(/do not fit its schema.*- n \(a number\): /s)],
       ["call_2", expect.stringMatching(/not valid JSON/)],
       ["call_3", expect.stringMatching(/an array, not a JSON object/)],
       ["call_4", expect.stringMatching(/typed/)],
