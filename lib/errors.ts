@@ -1,45 +1,9 @@
 /** The errors users see, and words for values that were thrown at us. */
+import type { Issue, SessionErrorCode, SessionErrorDetails } from "../index.js";
 import type { SessionInteraction } from "../types/interaction.js";
 import { cut, well_formed } from "./text.js";
 
-/** Every code a {@link SessionError} can carry. */
-export type SessionErrorCode =
-  | "INVALID_INPUT"
-  | "INVALID_RESPONSE"
-  | "INTERACTION_NOT_FOUND"
-  | "INTERACTION_TERMINAL"
-  | "RESPONSE_TYPE_MISMATCH"
-  | "TOOL_CALL_NOT_ACTIVE"
-  | "SESSION_NOT_FOUND"
-  | "SESSION_EXISTS"
-  | "SESSION_BUSY"
-  | "SESSION_CLOSED"
-  | "MODEL_MISSING"
-  | "MODEL_INVALID"
-  | "MODEL_FAILED"
-  | "MAX_STEPS"
-  | "REPLAY_MISMATCH"
-  | "LEASE_LOST"
-  | "STORAGE_BUSY"
-  | "STORAGE_FULL"
-  | "STORAGE_CORRUPT"
-  | "STORAGE_VERSION"
-  | "STORAGE_UNAVAILABLE"
-  | "INTERNAL";
-
-/** One thing that is wrong with a refused value. */
-export interface Issue {
-  /** Where in the value, as one would write it: `payload.answers[0].value`. */
-  path: string;
-  message: string;
-}
-
-export interface SessionErrorDetails {
-  issues?: Issue[];
-  /** The committed Interaction, for `INTERACTION_TERMINAL`. */
-  interaction?: SessionInteraction;
-  cause?: unknown;
-}
+export type { Issue, SessionErrorCode, SessionErrorDetails };
 
 /** A refused call. Its message says what to do; the Session stays usable. */
 export class SessionError extends Error {

@@ -8,7 +8,6 @@ use super::{convert::parse, guard::guarded, outbox::Outbox, store::NativeStore};
 use crate::{
     core::{
         input::{Input, ModelEvent},
-        schema::approval_response_schema,
         settings::{Settings, ToolDefinition},
     },
     runtime::{agent::Agent, request::Request},
@@ -111,10 +110,4 @@ impl NativeAgent {
     fn agent(&self) -> napi::Result<&Arc<Agent>> {
         self.agent.as_ref().ok_or_else(|| napi::Error::from_reason("The Agent was closed."))
     }
-}
-
-/// The JSON Schema of an approval's answer, unless its producer gives another.
-#[napi]
-pub fn approval_schema() -> napi::Result<String> {
-    guarded(|| Ok(approval_response_schema().to_string()))
 }

@@ -69,8 +69,8 @@ pub(super) fn create_session(
         &*key.agent_id,
         &*key.session_id,
         row.metadata.as_ref().map(to_json).transpose()?,
-        mode_name(row.approval_mode),
-        mode_name(row.effective_approval_mode),
+        row.approval_mode.as_str(),
+        row.effective_approval_mode.as_str(),
         signed(row.revision),
         signed(row.commits),
         row.last_commit_id,
@@ -86,8 +86,8 @@ pub(super) fn put_session(db: &Connection, session: i64, row: &SessionRow) -> Re
     db.prepare_cached(sql::PUT_SESSION)?.execute(params![
         session,
         row.metadata.as_ref().map(to_json).transpose()?,
-        mode_name(row.approval_mode),
-        mode_name(row.effective_approval_mode),
+        row.approval_mode.as_str(),
+        row.effective_approval_mode.as_str(),
         signed(row.revision),
         signed(row.commits),
         row.last_commit_id,
@@ -133,13 +133,6 @@ pub(super) fn message(row: &Row<'_>) -> Result<MessageRow, StoreError> {
         created_at: row.get(6)?,
         updated_at: row.get(7)?,
     })
-}
-
-fn mode_name(mode: ApprovalMode) -> &'static str {
-    match mode {
-        ApprovalMode::Ask => "ask",
-        ApprovalMode::AlwaysAllow => "always-allow",
-    }
 }
 
 fn approval_mode(row: &Row<'_>, column: usize) -> Result<ApprovalMode, StoreError> {
