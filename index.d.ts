@@ -145,7 +145,10 @@ export interface AgentOptions {
   max_steps?: number;
   /** Characters of one tool result that reach the model; 262144 by default. */
   max_tool_result_chars?: number;
-  /** Accepted and checked, without effect yet: a Session belongs to one process at a time. */
+  /**
+   * How long an owner of a Session whose process cannot be seen may be silent before another one takes the Session
+   * over; 10 seconds by default. An owner that has died is replaced at once.
+   */
   lease_seconds?: number;
 }
 
@@ -205,6 +208,11 @@ export interface Sessions {
   archived(options?: PageOptions): Promise<Page<SessionItem>>;
   /** Deletes a Session for good. @throws SessionError `SESSION_NOT_FOUND`, `SESSION_BUSY` */
   remove(session_id: string, options?: StoreOptions): Promise<void>;
+  /**
+   * Opens every Session whose unfinished Turn nobody goes on with, because its process has ended or has let go, and
+   * goes on with it. Needs a model. Sessions that another process owns are left alone.
+   */
+  claim(options?: StoreOptions): Promise<Session[]>;
 }
 
 export declare class Agent {

@@ -19,7 +19,7 @@ import type { Workspace } from "./workspace.js";
 interface Opened {
   session: number;
   session_id: string;
-  resumed_turn_id?: string;
+  turn_id?: string;
 }
 
 export interface CreateFields {
@@ -70,6 +70,12 @@ export class AgentStore {
     return this.#bridge.call({ op: "list", archived, ...page });
   }
 
+  /** Takes over every Session that nobody goes on with. */
+  async claim(workspace: Workspace | undefined): Promise<PublicSession[]> {
+    const ids: string[] = await this.#bridge.call({ op: "claim" });
+    return Promise.all(ids.map((id) => this.get(id, workspace)));
+  }
+
   /** What is pending in any Session, open or not, oldest first. */
   pending(page: PageRequest): Promise<Page<Interaction>> {
     return this.#bridge.call({ op: "pending", ...page });
@@ -108,7 +114,7 @@ export class AgentStore {
     });
     this.#bridge.attach(handle, port);
     this.#open.set(handle, session);
-    if (opened.resumed_turn_id !== undefined) port.turns.resumed(opened.resumed_turn_id);
+    if (opened.turn_id !== undefined) port.turns.seen(opened.turn_id);
     return session;
   }
 

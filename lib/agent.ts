@@ -101,6 +101,7 @@ export class Agent implements PublicAgent {
       archived: (options?: PageOptions) => this.#list("sessions.archived", true, options),
       archive: (session_id: string, options?: StoreOptions) => this.#change("archive", session_id, options),
       remove: (session_id: string, options?: StoreOptions) => this.#change("remove", session_id, options),
+      claim: (options?: StoreOptions) => this.#claim(options),
     });
   }
 
@@ -121,6 +122,13 @@ export class Agent implements PublicAgent {
     const workspace = store_of(options, "sessions.get");
     const id = accept_id(session_id, "`session_id`");
     return this.#admit(await this.#store(workspace).get(id, workspace));
+  }
+
+  async #claim(options: unknown): Promise<Session[]> {
+    const workspace = store_of(options, "sessions.claim");
+    return Promise.all(
+      (await this.#store(workspace).claim(workspace)).map((session) => this.#admit(session)),
+    );
   }
 
   async #list(method: string, archived: boolean, options: unknown): Promise<Page<SessionItem>> {

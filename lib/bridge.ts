@@ -59,10 +59,10 @@ export class Bridge {
     this.#sessions.set(handle, session);
   }
 
-  /** The handle is of no more use; what still comes for it is dropped. */
-  release(handle: number): void {
+  /** The handle is of no more use; what still comes for it is dropped. Resolves when others can have the Session. */
+  async release(handle: number): Promise<void> {
     this.#sessions.delete(handle);
-    this.#send((native) => native.call(json_text({ op: "release", session: handle })));
+    await this.call({ op: "release", session: handle });
   }
 
   get ended(): boolean {

@@ -66,6 +66,12 @@ export class SessionPort implements SessionEvents {
       case "prompt_dropped":
         this.turns.dropped(event.prompt_id as string, event.result as TurnResult);
         break;
+      case "turn_seen":
+        this.turns.seen(event.turn_id as string);
+        break;
+      case "turn_taken":
+        this.turns.taken(event.turn_id as string);
+        break;
       case "turn_ended":
         this.subscribers.when_live(() => this.turns.ended(event.result as TurnResult));
         break;
@@ -81,26 +87,26 @@ export class SessionPort implements SessionEvents {
   /** The handle was closed; everything it had to tell has been told. */
   closed(): void {
     this.desk.end(() => abort_error("The Session was closed."));
-    this.#let_go();
+    this.#let_go().catch(() => {});
   }
 
   /** Another owner has the Session now, or it was removed. */
   #lost(why: SessionError): void {
     this.desk.end(() => why);
-    this.#let_go();
+    this.#let_go().catch(() => {});
     this.on_lost?.(why);
   }
 
-  /** The handle is given up while things go on: waits in tools never settle. */
-  detached(): void {
+  /** The handle is given up while things go on: waits in tools never settle. Resolves when others can go on. */
+  detached(): Promise<void> {
     this.desk.detach();
-    this.#let_go();
+    return this.#let_go();
   }
 
-  #let_go(): void {
+  #let_go(): Promise<void> {
     this.#worker.abandon();
     this.subscribers.end();
     this.turns.detach();
-    this.bridge.release(this.handle);
+    return this.bridge.release(this.handle);
   }
 }

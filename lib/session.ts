@@ -90,9 +90,10 @@ export class Session implements PublicSession {
 
   async detach(): Promise<void> {
     if (this.#closing !== undefined) return this.#closing;
-    this.#closing = Promise.resolve();
-    this.#port.detached();
+    this.#closing = this.#port.detached();
+    this.#ends.leaving(this.#closing);
     this.#ends.closed();
+    return this.#closing;
   }
 
   subscribe(listener: MutationListener): Unsubscribe {

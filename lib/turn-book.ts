@@ -21,6 +21,7 @@ export class TurnBook {
   readonly #queued = new Map<string, TurnHandle>();
   /** Of Turns in flight, by Turn; the first is the one `active_turn()` gives. */
   readonly #running = new Map<string, TurnHandle[]>();
+  readonly #held = new WeakSet<TurnHandle>();
   #let_go = false;
 
   constructor(keep_alive: KeepAlive) {
@@ -39,7 +40,7 @@ export class TurnBook {
     const handle = this.#queued.get(prompt_id);
     this.#queued.delete(prompt_id);
     if (handle === undefined) {
-      this.resumed(turn_id);
+      this.taken(turn_id);
       return;
     }
     TurnHandle.move(handle, turn_id);
@@ -52,9 +53,16 @@ export class TurnBook {
     if (handle !== undefined) TurnHandle.end(handle, result);
   }
 
-  /** A Turn goes on that was not begun through this handle of the Session. */
-  resumed(turn_id: string): void {
-    if (!this.#running.has(turn_id)) this.#running.set(turn_id, [this.#open(turn_id)]);
+  /** A Turn goes on elsewhere. Its handle does not hold this process. */
+  seen(turn_id: string): void {
+    if (!this.#running.has(turn_id)) this.#running.set(turn_id, [this.#open(turn_id, false)]);
+  }
+
+  /** A Turn goes on here that was begun elsewhere, or by an earlier process. */
+  taken(turn_id: string): void {
+    this.seen(turn_id);
+    const [first] = this.#running.get(turn_id) ?? [];
+    if (first !== undefined) this.#hold(first);
   }
 
   ended(result: TurnResult): void {
@@ -77,14 +85,18 @@ export class TurnBook {
     return first?.[0] ?? this.#queued.values().next().value ?? null;
   }
 
-  #open(turn_id: string): TurnHandle {
+  #open(turn_id: string, holds = true): TurnHandle {
     const handle = new TurnHandle(turn_id);
-    if (this.#let_go) {
-      TurnHandle.end(handle, detached(turn_id));
-      return handle;
-    }
+    if (this.#let_go) TurnHandle.end(handle, detached(turn_id));
+    else if (holds) this.#hold(handle);
+    return handle;
+  }
+
+  /** The process lives on until the Turn has ended. */
+  #hold(handle: TurnHandle): void {
+    if (this.#held.has(handle)) return;
+    this.#held.add(handle);
     this.#keep_alive.turn_started();
     TurnHandle.when_ended(handle, () => this.#keep_alive.turn_ended());
-    return handle;
   }
 }

@@ -6,10 +6,10 @@ import { on_each_store } from "../support/stores.js";
 
 const harmless: AgentTool = { input_schema: { type: "object" }, execute: async () => "done" };
 
-on_each_store("A Session that somebody else opened meanwhile", (store) => {
+on_each_store("A Session that somebody else opens meanwhile", (store) => {
   const script = [[{ call: "t", input: {} }], "Done."];
 
-  test("is lost for the first: its calls say so, its Turn's handle ends, its waits reject", async () => {
+  test("stays with its owner, and is answered from beside", async () => {
     const tools = { t: with_approval(harmless) };
     const first = await open(store, script, { tools, observed: false });
     const turn = await first.session.prompt({ query: "Go" });
@@ -20,16 +20,20 @@ on_each_store("A Session that somebody else opened meanwhile", (store) => {
     const second = new Agent({ id: "behaviour", model: new ScriptedModel(["Done."]), tools, storage });
     onTestFinished(() => second.dispose());
     const session = await second.sessions.get(first.session.id);
+    const beside = session.active_turn();
+    expect(beside?.id).toBe(turn.id);
+    expect(await session.status()).toEqual(await first.session.status());
+    expect(await session.interactions()).toEqual(await first.session.interactions());
 
-    const refused = first.session.respond(approve(interaction_id));
-    await expect(refused).rejects.toMatchObject({ code: "LEASE_LOST", name: "SessionError" });
-    expect(await turn.finished).toMatchObject({ status: "detached", success: false });
-    await expect(own.result).rejects.toMatchObject({ code: "LEASE_LOST" });
-    await expect(first.session.prompt({ query: "More" })).rejects.toMatchObject({ code: "LEASE_LOST" });
-    await first.session.close();
-
+    await session.respond({
+      interaction_id: own.interaction_id,
+      response: { type: "vote", outcome: "denied" },
+    } as never);
+    expect(await own.result).toMatchObject({ status: "denied" });
     await session.respond(approve(interaction_id));
-    expect((await session.active_turn()?.finished)?.text).toBe("Done.");
+    expect(await turn.finished).toMatchObject({ status: "completed", text: "Done." });
+    expect(await beside?.finished).toEqual(await turn.finished);
+    expect(await session.messages()).toEqual(await first.session.messages());
   });
 });
 

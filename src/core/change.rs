@@ -29,6 +29,8 @@ pub struct Commit {
     pub expected_commits: u64,
     /// Delta batches need to survive a process crash only; anything else a power cut as well.
     pub durability: Durability,
+    /// After it a Turn is unfinished or input is queued: only then the Session has an owner.
+    pub unfinished: bool,
     pub changes: Vec<Change>,
     pub journal: Vec<JournalEntry>,
 }
@@ -83,8 +85,10 @@ pub struct SessionRow {
     pub revision: u64,
     /// How many commits the Session has seen; the store checks it in every append.
     pub commits: u64,
-    /// `commit_id` of the last of them.
+    /// `commit_id` of the last one by an owner.
     pub last_commit_id: String,
+    /// `commit_id` of the last one that left the Session to its owner.
+    pub last_guest_commit_id: String,
     /// How many Messages there are, which is also the last `sequence`.
     pub message_count: u64,
     /// The unfinished Turn.

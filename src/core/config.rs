@@ -6,7 +6,7 @@ use super::{
     change::{ApprovalMode, ConfigCommand, ModelChoice, QueueRow, QueuedInput},
     draft::Draft,
     effect::Answer,
-    error::Refusal,
+    error::{Code, Refusal},
     fields::Fields,
     input::Ticket,
     message::{ActionState, PartBody},
@@ -60,9 +60,16 @@ impl Draft<'_> {
         if mode.is_none() && model.is_none() {
             return Err(Refusal::invalid("Nothing to set: pass security.approval_mode or model."));
         }
+        if self.is_guest() && model.is_some() {
+            return Err(Refusal::new(
+                Code::SessionBusy,
+                "Another process owns the Session now, and a model cannot be sent to it; set it there, or when the \
+                 Turn has ended.",
+            ));
+        }
         let (persist_action, publish_mutation) = set_options(options)?;
         let mode = mode.filter(|mode| *mode != self.state.session.approval_mode);
-        let model = model.filter(|model| Some(model.key) != self.configured_model()).cloned();
+        let model = model.filter(|model| Some(model.key) != self.state.configured_model()).cloned();
         if mode.is_some() || model.is_some() {
             if let Some(mode) = mode {
                 self.change_session().approval_mode = mode;
@@ -75,19 +82,11 @@ impl Draft<'_> {
                 self.publish_config();
             }
         }
-        if self.state.unsettled && self.configured_model().is_some() {
+        if self.state.unsettled && !self.is_guest() && self.state.configured_model().is_some() {
             self.settle();
         }
         self.answer(ticket, Answer::Nothing);
         Ok(())
-    }
-
-    fn configured_model(&self) -> Option<u32> {
-        let queued = self.state.queue.iter().rev().find_map(|row| match &row.input {
-            QueuedInput::Config(command) => command.model.as_ref().map(|model| model.key),
-            QueuedInput::Prompt { .. } => None,
-        });
-        queued.or(self.state.feed.model_key)
     }
 
     /// Commits the queued commands as their net change.

@@ -8,6 +8,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     change::{Change, Commit, DeltaEntry, Durability, InteractionRow, JournalEntry, QueueRow, TurnRow},
     effect::{Answer, Effect},
+    engine::Role,
     input::Ticket,
     message::{Message, Part},
     mutation::{Mutation, MutationBody},
@@ -18,6 +19,7 @@ use super::{
 
 pub(super) struct Draft<'a> {
     pub settings: &'a Settings,
+    role: Role,
     pub stamp: Stamp,
     pub state: SessionState,
     effects: Vec<Effect>,
@@ -46,9 +48,10 @@ pub(super) fn note(ids: &mut BTreeSet<String>, id: &str) {
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(settings: &'a Settings, state: SessionState, stamp: Stamp) -> Self {
+    pub fn new(settings: &'a Settings, state: SessionState, role: Role, stamp: Stamp) -> Self {
         Self {
             settings,
+            role,
             stamp,
             state,
             effects: Vec::new(),
@@ -67,13 +70,13 @@ impl<'a> Draft<'a> {
         self.effects.push(effect);
     }
 
-    pub fn effects_so_far(&self) -> usize {
-        self.effects.len()
+    /// An effect that goes out before all others.
+    pub fn effect_first(&mut self, effect: Effect) {
+        self.effects.insert(0, effect);
     }
 
-    /// An effect that goes out before those that were decided from `place` on.
-    pub fn effect_at(&mut self, place: usize, effect: Effect) {
-        self.effects.insert(place, effect);
+    pub fn is_guest(&self) -> bool {
+        self.role == Role::Guest
     }
 
     /// Takes back that a call is entered, where that was decided in this very batch.
@@ -205,7 +208,15 @@ impl<'a> Draft<'a> {
     /// Ends the batch: the state after it, what to write (if anything), and what to do once it is written.
     pub fn finish(mut self) -> (SessionState, Option<Commit>, Vec<Effect>) {
         self.flush_rows();
-        if self.changes.is_empty() && self.journal.is_empty() && !self.dirty.session {
+        if self.is_guest() {
+            // The owner hears of it by the commit, and does what follows from it.
+            self.effects.retain(is_for_guests);
+            self.state.forget_feed();
+        }
+        let unfinished = self.state.is_unfinished();
+        // Whoever goes on with something owns it first.
+        let takes = self.role == Role::NewOwner && unfinished;
+        if self.changes.is_empty() && self.journal.is_empty() && !self.dirty.session && !takes {
             return (self.state, None, self.effects);
         }
         let commit_id = self.stamp.id("commit");
@@ -213,16 +224,33 @@ impl<'a> Draft<'a> {
         let now = self.now();
         let session = &mut self.state.session;
         session.commits += 1;
-        session.last_commit_id.clone_from(&commit_id);
+        let last = match self.role {
+            Role::Guest => &mut session.last_guest_commit_id,
+            Role::Owner | Role::NewOwner => &mut session.last_commit_id,
+        };
+        last.clone_from(&commit_id);
         session.updated_at = now;
         self.changes.push(Change::Session(session.clone()));
         let commit = Commit {
             commit_id,
             expected_commits,
             durability: self.durability,
+            unfinished,
             changes: self.changes,
             journal: self.journal,
         };
         (self.state, Some(commit), self.effects)
     }
+}
+
+fn is_for_guests(effect: &Effect) -> bool {
+    !matches!(
+        effect,
+        Effect::RequestModel(_)
+            | Effect::AbortModel { .. }
+            | Effect::PrepareTool(_)
+            | Effect::EnterTool { .. }
+            | Effect::GoOn
+            | Effect::AbortTool { .. }
+    )
 }

@@ -40,8 +40,8 @@ pub enum Effect {
         call: ToolCall,
         resumed: bool,
     },
-    /// Bring [`Input::EnterApproved`](super::input::Input::EnterApproved) next.
-    EnterApproved,
+    /// Bring [`Input::GoOn`](super::input::Input::GoOn) next.
+    GoOn,
     /// Abort the call's signal; what it returns later is dropped.
     AbortTool {
         tool_call_id: String,
@@ -50,6 +50,14 @@ pub enum Effect {
     InteractionEnded {
         interaction: Box<Interaction>,
         decision: Option<Box<Decision>>,
+    },
+    /// Another process has begun a Turn.
+    TurnSeen {
+        turn_id: String,
+    },
+    /// This process goes on with a Turn that another has begun.
+    TurnTaken {
+        turn_id: String,
     },
     /// The prompt belongs to this Turn; again when it moves on to the next one.
     PromptTurn {

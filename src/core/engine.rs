@@ -24,17 +24,33 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     commit_id: String,
+    fence: u64,
 }
 
 impl Receipt {
-    /// For stores only, once the transaction of `commit_id` is durable.
-    pub fn of(commit_id: &str) -> Self {
-        Self { commit_id: commit_id.to_owned() }
+    /// For stores only, once the transaction of `commit_id` is durable. `fence` is the Session's from then on.
+    pub fn new(commit_id: &str, fence: u64) -> Self {
+        Self { commit_id: commit_id.to_owned(), fence }
     }
 
     pub fn commit_id(&self) -> &str {
         &self.commit_id
     }
+
+    pub fn fence(&self) -> u64 {
+        self.fence
+    }
+}
+
+/// In whose name a batch is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The Session's owner: it starts Turns, asks models and enters tools.
+    Owner,
+    /// Becomes the owner with this commit, and goes on with what was left.
+    NewOwner,
+    /// Another owns the Session: what is written here is left to it to go on with.
+    Guest,
 }
 
 /// Decides for one Session. Holds what is open of it.
@@ -81,30 +97,22 @@ impl Engine {
         &self.state
     }
 
-    /// Replaces what is open by what the store has, after another writer committed or a commit's outcome was unknown.
-    pub fn reload(&mut self, rows: OpenRows) {
-        let feed = std::mem::take(&mut self.state.feed);
-        let queued = std::mem::take(&mut self.state.queue);
-        let here = self.state.turn.take().map(|turn| (turn.row.turn_id.clone(), turn.stream, turn.resumed));
-        let (closed, unsettled) = (self.state.closed, self.state.unsettled);
-        self.state = SessionState { feed, closed, unsettled, ..SessionState::restore(rows) };
-        for row in &mut self.state.queue {
-            // What was set here keeps its model, which no store has.
-            if let Some(known) = queued.iter().find(|known| known.queue_id == row.queue_id) {
-                row.clone_from(known);
-            }
-        }
-        if let (Some((turn_id, stream, resumed)), Some(turn)) = (here, &mut self.state.turn)
-            && turn.row.turn_id == turn_id
-        {
-            turn.stream = stream;
-            turn.resumed = resumed;
-        }
+    pub(super) fn state_mut(&mut self) -> &mut SessionState {
+        &mut self.state
+    }
+
+    /// Whether this Agent could own the Session: what is unfinished waits for one that has a model.
+    pub fn may_own(&self, inputs: &[Input]) -> bool {
+        let sets_model = |input: &Input| matches!(input, Input::Set { model: Some(_), .. });
+        self.state.can_be_settled(&self.settings) || inputs.iter().any(sets_model)
     }
 
     /// Decides a batch of inputs, in order. A refused input changes nothing and becomes its caller's answer.
-    pub fn decide(&mut self, inputs: &[Input], stamp: Stamp) -> Decided {
-        let mut draft = Draft::new(&self.settings, self.state.clone(), stamp);
+    pub fn decide(&mut self, inputs: &[Input], role: Role, stamp: Stamp) -> Decided {
+        let mut draft = Draft::new(&self.settings, self.state.clone(), role, stamp);
+        if role != Role::Guest && self.state.unsettled && self.state.can_be_settled(&self.settings) {
+            draft.settle();
+        }
         for input in inputs {
             if let Err(refusal) = draft.handle(input) {
                 let ticket = input.ticket().expect("only callers' inputs are refused");
@@ -178,8 +186,8 @@ impl Draft<'_> {
                 self.tool_prepared(tool_call_id, outcome);
                 Ok(())
             }
-            Input::EnterApproved => {
-                self.enter_approved();
+            Input::GoOn => {
+                self.go_on();
                 Ok(())
             }
             Input::ToolProgress { tool_call_id, output } => {

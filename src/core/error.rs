@@ -22,6 +22,8 @@ pub enum Code {
     ToolCallNotActive,
     /// The tool's author makes it ask the same when it is entered again.
     ReplayMismatch,
+    /// The caller waits until the Turn has ended, or asks the process that owns the Session.
+    SessionBusy,
     /// The caller opens the Session again.
     SessionClosed,
     /// The host gives the Agent a model.
@@ -44,6 +46,7 @@ impl Code {
             Self::ResponseTypeMismatch => "RESPONSE_TYPE_MISMATCH",
             Self::ToolCallNotActive => "TOOL_CALL_NOT_ACTIVE",
             Self::ReplayMismatch => "REPLAY_MISMATCH",
+            Self::SessionBusy => "SESSION_BUSY",
             Self::SessionClosed => "SESSION_CLOSED",
             Self::ModelMissing => "MODEL_MISSING",
             Self::ModelFailed => "MODEL_FAILED",

@@ -72,9 +72,10 @@ pub enum Input {
         #[serde(flatten)]
         outcome: Prepared,
     },
-    /// Calls whose gate was approved are to be entered. The core asks for it itself.
+    /// Goes on with what was answered or queued: the core asks for it itself, and the runtime once it has caught
+    /// up with what others committed.
     #[serde(skip)]
-    EnterApproved,
+    GoOn,
     /// What a tool that streams its result has so far.
     ToolProgress {
         tool_call_id: String,
@@ -225,7 +226,7 @@ impl Input {
             | Self::Request { ticket, .. }
             | Self::Approval { ticket, .. }
             | Self::Respond { ticket, .. } => Some(*ticket),
-            Self::EnterApproved
+            Self::GoOn
             | Self::ToolProgress { .. }
             | Self::Withdraw { .. }
             | Self::Model { .. }

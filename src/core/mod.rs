@@ -3,6 +3,7 @@
 //! Start with [`engine`]: the one way in and out. [`lifecycle`] has the tables of what may follow what.
 
 mod ask;
+mod catch_up;
 pub mod change;
 mod config;
 mod draft;

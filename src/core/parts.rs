@@ -14,11 +14,12 @@ use super::{
 
 impl Draft<'_> {
     /// Adds a user Message; later Parts of the Turn open a new assistant Message.
-    pub fn add_user_message(&mut self, bodies: &[PartBody]) {
+    pub fn add_user_message(&mut self, message_id: String, bodies: &[PartBody]) {
         self.durability = Durability::Power;
         // New Messages are written in the order of their sequence.
         self.flush_rows();
         let mut row = self.new_message_row(Role::User);
+        row.message_id = message_id;
         let mut parts = Vec::with_capacity(bodies.len());
         for body in bodies {
             row.part_count += 1;

@@ -2,7 +2,7 @@
 //! commit.
 
 use super::{
-    change::{QueuedInput, StepPhase},
+    change::StepPhase,
     draft::Draft,
     effect::{Answer, Effect},
     error::Code,
@@ -19,20 +19,20 @@ const OUTCOME_UNKNOWN: &str = "The process ended while this call was going on. I
 
 impl Draft<'_> {
     pub fn open(&mut self, ticket: Ticket) {
-        let place = self.effects_so_far();
-        if self.state.unsettled && (self.settings.has_model || self.state.turn.is_none()) {
-            self.settle();
-        }
         let session_id = self.state.session.session_id.clone();
         let turn_id = self.state.turn.as_ref().map(|turn| turn.row.turn_id.clone());
         // Whoever opens it must know the Session before it is asked to work for it.
         let result = Ok(Answer::Opened { session_id, turn_id });
-        self.effect_at(place, Effect::Answer { ticket, result });
+        self.effect_first(Effect::Answer { ticket, result });
     }
 
-    /// Goes on with what an ended process left. Without a model that has to wait for an Agent that has one.
+    /// Goes on with what an ended process left.
     pub fn settle(&mut self) {
         self.state.unsettled = false;
+        if let Some(turn) = &self.state.turn {
+            let turn_id = turn.row.turn_id.clone();
+            self.effect(Effect::TurnTaken { turn_id });
+        }
         self.recover();
         if self.state.turn.is_none() {
             self.apply_config();
@@ -118,7 +118,7 @@ impl Draft<'_> {
             }
             (false, None) => match state {
                 ToolState::Ready => self.prepare_call(part_id),
-                ToolState::Running => self.effect(Effect::EnterApproved),
+                ToolState::Running => self.effect(Effect::GoOn),
                 _ => {}
             },
         }
@@ -145,12 +145,10 @@ impl Draft<'_> {
         self.end_turn(Ending::Failed { code: Code::RuntimeInterrupted, message });
     }
 
-    /// A restored Session shows its configured mode as the effective one, and goes on with prompts that waited.
+    /// Prompts that waited start a Turn.
     fn recover_idle(&mut self) {
-        let prompts = self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. }));
-        if prompts && self.settings.has_model {
-            let turn_id = self.stamp.id("turn");
-            self.start_turn(turn_id);
+        if self.settings.has_model {
+            self.start_queued_turn();
         }
     }
 }

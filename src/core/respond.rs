@@ -68,7 +68,7 @@ impl Draft<'_> {
         if decision.approved {
             // The answer first: it is durable before anything is said to have started.
             self.set_tool_state(&row.part_id, ToolState::Running);
-            self.effect(Effect::EnterApproved);
+            self.effect(Effect::GoOn);
         } else {
             self.fail_call(&row.part_id, ToolErrorCode::Denied, &denial(&decision));
             self.end_step_when_done();
@@ -76,7 +76,7 @@ impl Draft<'_> {
     }
 
     /// The last answer to a call that nobody can go on with ends it, and the model is told.
-    fn end_stuck_call(&mut self, part_id: &str, interaction: &Interaction, why: &str) {
+    pub fn end_stuck_call(&mut self, part_id: &str, interaction: &Interaction, why: &str) {
         if self.turn().has_pending(part_id) {
             self.publish_part_now(part_id);
             return;

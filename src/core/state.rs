@@ -3,8 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    change::{InteractionRow, MessageRow, OpenRows, PartRow, QueueRow, ReplayRecordRow, SessionRow, TurnRow},
+    change::{
+        InteractionRow, MessageRow, OpenRows, PartRow, QueueRow, QueuedInput, ReplayRecordRow, SessionRow,
+        TurnRow,
+    },
     message::{Message, Part, PartBody, PartState, ToolPart, ToolState},
+    settings::Settings,
     text::StreamingText,
 };
 
@@ -223,6 +227,31 @@ impl SessionState {
 
     pub fn is_running(&self) -> bool {
         self.turn.is_some()
+    }
+
+    /// A Turn is unfinished or input is queued: the Session needs an owner.
+    pub fn is_unfinished(&self) -> bool {
+        !self.closed && (self.turn.is_some() || !self.queue.is_empty())
+    }
+
+    /// An unfinished Turn needs a model to go on with.
+    pub fn can_be_settled(&self, settings: &Settings) -> bool {
+        self.turn.is_none() || settings.has_model || self.configured_model().is_some()
+    }
+
+    /// The model that was set here, whether it rules already or not.
+    pub fn configured_model(&self) -> Option<u32> {
+        let queued = self.queue.iter().rev().find_map(|row| match &row.input {
+            QueuedInput::Config(command) => command.model.as_ref().map(|model| model.key),
+            QueuedInput::Prompt { .. } => None,
+        });
+        queued.or(self.feed.model_key)
+    }
+
+    /// The host's copy of the prompt is no longer what the history says: it is built anew for the next request.
+    pub fn forget_feed(&mut self) {
+        let (history, model_key) = (self.session.message_count > 0, self.feed.model_key);
+        self.feed = PromptFeed { history, model_key, ..PromptFeed::default() };
     }
 }
 

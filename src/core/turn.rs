@@ -39,7 +39,7 @@ impl Draft<'_> {
         let running = self.state.turn.as_ref().map(|turn| turn.row.turn_id.clone());
         let turn_id = running.clone().unwrap_or_else(|| self.stamp.id("turn"));
         self.answer(ticket, Answer::Prompt { prompt_id, turn_id: turn_id.clone() });
-        if running.is_none() {
+        if running.is_none() && !self.is_guest() {
             self.start_turn(turn_id);
         }
         Ok(())
@@ -81,6 +81,12 @@ impl Draft<'_> {
     }
 
     pub fn close(&mut self, ticket: Ticket) {
+        if self.is_guest() {
+            // It is not this process's to end.
+            self.state.closed = true;
+            self.answer(ticket, Answer::Nothing);
+            return;
+        }
         if self.state.turn.is_some() {
             self.drop_queued_prompts();
             self.end_turn(Ending::Stopped(CancelReason::SessionDisposed));
@@ -159,7 +165,7 @@ impl Draft<'_> {
         let turn_id = self.turn().row.turn_id.clone();
         for row in self.dequeue(|row| matches!(row.input, QueuedInput::Prompt { .. })) {
             if let QueuedInput::Prompt { prompt_id, parts } = &row.input {
-                self.add_user_message(parts);
+                self.add_user_message(message_of_prompt(prompt_id), parts);
                 self.change_turn(|turn| turn.prompt_ids.push(prompt_id.clone()));
                 self.effect(Effect::PromptTurn { prompt_id: prompt_id.clone(), turn_id: turn_id.clone() });
             }
@@ -210,7 +216,7 @@ impl Draft<'_> {
 
     /// Ends the step once nothing of it is open; the Turn goes on or completes.
     pub fn end_step_when_done(&mut self) {
-        let Some(turn) = &self.state.turn else { return };
+        let Some(turn) = self.state.turn.as_ref().filter(|_| !self.is_guest()) else { return };
         let calls_phase = turn.row.step.as_ref().is_some_and(|step| step.phase == StepPhase::Calls);
         let mut calls =
             turn.parts.iter().filter(|part| turn.in_current_step(part)).filter_map(|part| part.tool());
@@ -257,7 +263,13 @@ impl Draft<'_> {
             Ending::Failed { code, message } => (TurnStatus::Failed, Some((code.as_str(), message))),
         };
         self.conclude_turn(status, error);
-        if self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. })) {
+        self.start_queued_turn();
+    }
+
+    /// Begins a Turn where prompts wait and none is going on.
+    pub fn start_queued_turn(&mut self) {
+        let waiting = self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. }));
+        if waiting && self.state.turn.is_none() && !self.is_guest() {
             let turn_id = self.stamp.id("turn");
             self.start_turn(turn_id);
         }
@@ -330,4 +342,9 @@ impl Draft<'_> {
     pub fn next_position(&self) -> u64 {
         self.state.queue.last().map_or(1, |row| row.position + 1)
     }
+}
+
+/// The id of the Message that a prompt becomes: whoever queued it finds it by that, in any process.
+pub(super) fn message_of_prompt(prompt_id: &str) -> String {
+    format!("message:{}", prompt_id.strip_prefix("prompt:").unwrap_or(prompt_id))
 }

@@ -1,16 +1,26 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 use serde::Deserialize;
 
-use super::{convert::parse, guard::guarded, outbox::Outbox, store::NativeStore};
+use super::{
+    convert::parse,
+    guard::{guarded, guarded_for},
+    outbox::Outbox,
+    store::NativeStore,
+};
 use crate::{
     core::{
         input::{Input, ModelEvent},
         settings::{Settings, ToolDefinition},
     },
-    runtime::{agent::Agent, request::Request},
+    runtime::{
+        agent::{Agent, DEFAULT_LEASE},
+        clock::SystemClock,
+        outside::Outside,
+        request::Request,
+    },
     storage::Store,
 };
 
@@ -27,6 +37,7 @@ pub struct NativeAgent {
 struct AgentSettings {
     agent_id: String,
     max_steps: u32,
+    lease_seconds: Option<f64>,
     has_model: bool,
     tools: Vec<ToolDefinition>,
 }
@@ -37,13 +48,17 @@ impl NativeAgent {
     #[napi(constructor)]
     pub fn new(store: &NativeStore, settings_json: String, wake: Function<(), ()>) -> napi::Result<Self> {
         guarded(|| {
-            let AgentSettings { agent_id, max_steps, has_model, tools } = parse(&settings_json)?;
+            let AgentSettings { agent_id, max_steps, lease_seconds, has_model, tools } =
+                parse(&settings_json)?;
             let settings = Settings::new(max_steps, has_model, tools)
                 .map_err(|problem| napi::Error::new(napi::Status::InvalidArg, problem.to_string()))?;
             let wake = wake.build_threadsafe_function().weak::<true>().build()?;
             let outbox = Arc::new(Outbox::new(wake));
             let store = store.open();
-            let agent = Agent::new(&agent_id, settings, store.clone(), outbox.clone());
+            let lease = lease_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            let (host, clock) = (outbox.clone(), Arc::new(SystemClock));
+            let outside = Outside { store: store.clone(), host, clock };
+            let agent = Agent::new(&agent_id, settings, lease.unwrap_or(DEFAULT_LEASE), outside);
             Ok(Self { agent: Some(agent), store, outbox })
         })
     }
@@ -63,7 +78,7 @@ impl NativeAgent {
     /// Takes a request of the Agent. True when `drain` has something.
     #[napi]
     pub fn call(&self, request_json: String) -> napi::Result<bool> {
-        guarded(|| {
+        guarded_for(&self.outbox, || {
             let request: Request = parse(&request_json)?;
             self.agent()?.call(request);
             Ok(!self.outbox.is_empty())
@@ -73,7 +88,7 @@ impl NativeAgent {
     /// Takes an input of an open Session. True when `drain` has something.
     #[napi]
     pub fn input(&self, session: u32, input_json: String) -> napi::Result<bool> {
-        guarded(|| {
+        guarded_for(&self.outbox, || {
             let input: Input = parse(&input_json)?;
             self.agent()?.submit(session, input);
             Ok(!self.outbox.is_empty())
@@ -83,7 +98,7 @@ impl NativeAgent {
     /// A fragment of the model's stream: an input without JSON around it, as there are so many.
     #[napi]
     pub fn delta(&self, session: u32, step_id: String, reference: u32, text: String) -> napi::Result<bool> {
-        guarded(|| {
+        guarded_for(&self.outbox, || {
             let event = ModelEvent::Delta { part: reference, text };
             self.agent()?.submit(session, Input::Model { step_id, event });
             Ok(!self.outbox.is_empty())

@@ -129,7 +129,7 @@ fn event(session: &SessionRef, effect: Effect) -> String {
         Effect::Answer { ticket, result: Ok(Answer::Opened { session_id, turn_id }) } => {
             let mut opened = json!({ "session": handle, "session_id": session_id });
             if let Some(turn_id) = turn_id {
-                opened["resumed_turn_id"] = json!(turn_id);
+                opened["turn_id"] = json!(turn_id);
             }
             answer(ticket, Ok(opened.to_string()))
         }
@@ -153,6 +153,12 @@ fn event(session: &SessionRef, effect: Effect) -> String {
             }
             event_with(r#""e":"interaction_ended""#, handle, &fields)
         }
+        Effect::TurnSeen { turn_id } => {
+            event_with(r#""e":"turn_seen""#, handle, &json!({ "turn_id": turn_id }))
+        }
+        Effect::TurnTaken { turn_id } => {
+            event_with(r#""e":"turn_taken""#, handle, &json!({ "turn_id": turn_id }))
+        }
         Effect::PromptTurn { prompt_id, turn_id } => {
             event_with(r#""e":"prompt_turn""#, handle, &json!({ "prompt_id": prompt_id, "turn_id": turn_id }))
         }
@@ -165,7 +171,7 @@ fn event(session: &SessionRef, effect: Effect) -> String {
             let fields = json!({ "turn_id": result.turn_id, "result": result });
             event_with(r#""e":"turn_ended""#, handle, &fields)
         }
-        Effect::AnswerFromHistory { .. } | Effect::EnterApproved => {
+        Effect::AnswerFromHistory { .. } | Effect::GoOn => {
             unreachable!("the runner performs these itself")
         }
     }

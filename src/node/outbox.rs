@@ -10,7 +10,7 @@ use std::{
 
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 
-use super::{convert, guard::inside_call};
+use super::{convert, guard::inside_call_for};
 use crate::{
     core::{effect::Effect, input::Ticket},
     runtime::{
@@ -105,7 +105,7 @@ impl Host for Outbox {
     }
 
     fn wake(&self) {
-        if inside_call() || self.is_empty() || self.woken.swap(true, Ordering::SeqCst) {
+        if inside_call_for(self) || self.is_empty() || self.woken.swap(true, Ordering::SeqCst) {
             return;
         }
         self.wake.call((), ThreadsafeFunctionCallMode::NonBlocking);

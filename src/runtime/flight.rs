@@ -5,7 +5,7 @@ use crate::{
         engine::{Proposal, Receipt},
         input::{Input, Ticket},
     },
-    storage::StoreError,
+    storage::{Authority, StoreError},
 };
 
 pub(super) enum Phase {
@@ -17,15 +17,17 @@ pub(super) enum Phase {
         flight: Flight,
         answer: Answered,
     },
-    /// The store failed, and whether the commit went through is asked when it answers again.
-    Doubtful(Flight),
-    /// The doubtful commit is being asked about.
+    /// The store failed, and it is asked how the Session stands when it answers again; so is what became of a
+    /// commit, where there was one.
+    Doubtful(Option<Flight>),
+    /// The store is being asked that.
     Checking,
 }
 
 /// A proposal on its way, with the inputs it was decided from.
 pub(super) struct Flight {
     pub proposal: Proposal,
+    pub authority: Authority,
     pub inputs: Vec<Input>,
     /// Callers who were told already that their call failed.
     pub told: Vec<Ticket>,

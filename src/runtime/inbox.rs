@@ -59,6 +59,11 @@ impl Inbox {
         self.put_back(inputs);
     }
 
+    /// Drops what would only lead to something being started.
+    pub fn keep_what_has_happened(&mut self) {
+        self.inputs.retain(|input| input.ticket().is_some() || matches!(input, Input::ToolSettled { .. }));
+    }
+
     /// Takes the callers' inputs out; the others stay.
     pub fn take_calls(&mut self) -> Vec<Input> {
         let inputs = std::mem::take(&mut self.inputs).into_iter();

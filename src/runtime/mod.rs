@@ -4,14 +4,20 @@
 
 pub mod agent;
 mod arguments;
-mod clock;
+mod catching_up;
+pub mod clock;
 mod decide;
 pub mod error;
 mod flight;
 pub mod host;
 mod inbox;
+mod keeper;
+mod letting_go;
+mod opening;
+pub mod outside;
 pub mod request;
 pub mod runner;
+mod standing;
 #[cfg(test)]
 mod tests;
 pub mod view;

@@ -75,4 +75,6 @@ pub enum Operation {
     Release {
         session: u32,
     },
+    /// Which Sessions nobody goes on with.
+    Claim,
 }

@@ -16,8 +16,10 @@ use super::{
     decide::decide,
     error::RuntimeError,
     flight::{Answered, Flight, Phase},
-    host::{Host, SessionRef},
+    host::SessionRef,
     inbox::Inbox,
+    outside::Outside,
+    standing::{Standing, role},
 };
 use crate::{
     core::{
@@ -28,55 +30,58 @@ use crate::{
         interaction::Interaction,
         state::SessionState,
     },
-    storage::{SessionKey, Store, StoreError},
+    storage::{Authority, OwnerId, Reply, SessionKey, StoreError},
 };
 
-const FIRST_RETRY: Duration = Duration::from_millis(50);
-const LONGEST_RETRY: Duration = Duration::from_secs(5);
+pub(super) const FIRST_RETRY: Duration = Duration::from_millis(50);
 
 pub struct Runner {
-    session: SessionRef,
-    key: SessionKey,
-    fence: u64,
-    store: Arc<dyn Store>,
-    host: Arc<dyn Host>,
+    pub(super) session: SessionRef,
+    pub(super) key: SessionKey,
+    /// As whom it owns the Session, where it does.
+    pub(super) me: OwnerId,
+    pub(super) outside: Outside,
     inner: Mutex<Inner>,
 }
 
-struct Inner {
-    engine: Engine,
-    inbox: Inbox,
-    phase: Phase,
+pub(super) struct Inner {
+    pub engine: Engine,
+    pub inbox: Inbox,
+    pub phase: Phase,
+    pub standing: Standing,
+    /// Somebody else has changed the Session since it was last caught up with.
+    pub noticed: bool,
     /// The wait before the next try after a store failed; grows while it keeps failing.
-    retry: Duration,
+    pub retry: Duration,
     /// Another owner has taken the Session over, or it was removed: nothing more may come from here.
-    lost: Option<StoreError>,
+    pub lost: Option<StoreError>,
     /// Nobody has the handle any more.
-    released: bool,
+    pub released: bool,
+    /// Waits until the Session is let go.
+    pub on_release: Option<Reply<()>>,
 }
 
 impl Runner {
-    pub fn new(
+    pub(super) fn new(
         session: SessionRef,
         key: SessionKey,
-        fence: u64,
+        me: OwnerId,
+        standing: Standing,
         engine: Engine,
-        store: Arc<dyn Store>,
-        host: Arc<dyn Host>,
+        outside: Outside,
     ) -> Arc<Self> {
         let inner = Inner {
             engine,
             inbox: Inbox::default(),
             phase: Phase::Idle,
+            standing,
+            noticed: false,
             retry: FIRST_RETRY,
             lost: None,
             released: false,
+            on_release: None,
         };
-        Arc::new(Self { session, key, fence, store, host, inner: Mutex::new(inner) })
-    }
-
-    pub fn session(&self) -> &SessionRef {
-        &self.session
+        Arc::new(Self { session, key, me, outside, inner: Mutex::new(inner) })
     }
 
     pub fn key(&self) -> &SessionKey {
@@ -87,6 +92,11 @@ impl Runner {
     pub fn submit(self: &Arc<Self>, input: Input) {
         let mut inner = self.lock();
         inner.inbox.push(input);
+        self.start(inner);
+    }
+
+    /// Gets going unless somebody is at it.
+    pub(super) fn start(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
         match std::mem::replace(&mut inner.phase, Phase::Driving) {
             Phase::Idle => {
                 drop(inner);
@@ -97,65 +107,70 @@ impl Runner {
                 drop(inner);
                 self.check(flight);
             }
-            busy => inner.phase = busy,
+            busy => {
+                inner.phase = busy;
+                drop(inner);
+            }
         }
-        self.host.wake();
+        self.outside.host.wake();
     }
 
-    /// Looks at what is open, as of the last commit.
+    /// Looks at what is open, as of the last commit that is known here.
     pub fn read<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
         look(self.lock().engine.state())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
         // A panic in the core is reported to the caller that caused it; the state it worked on was a copy.
         self.inner.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Runs until the inbox is empty or an append has to be waited for. The phase is `Driving`.
-    fn drive(self: &Arc<Self>) {
+    pub(super) fn drive(self: &Arc<Self>) {
         loop {
             let mut inner = self.lock();
+            if std::mem::take(&mut inner.noticed) && inner.lost.is_none() {
+                drop(inner);
+                self.check(None);
+                return;
+            }
             let inputs = inner.inbox.take_batch();
             if inputs.is_empty() {
                 inner.phase = Phase::Idle;
+                self.let_go(inner);
                 return;
             }
             if let Some(why) = &inner.lost {
                 self.fail(&inputs, why, &mut Vec::new());
                 continue;
             }
-            let decided = decide(&mut inner.engine, &inputs);
-            let proposal = match decided {
-                Err(error) if inputs.len() == 1 => {
-                    self.give_up(&inputs[0], error);
-                    continue;
-                }
-                Err(_) => {
-                    // One of them broke an invariant: decided one at a time, the others go through.
-                    inner.inbox.put_back_one_by_one(inputs);
-                    continue;
-                }
-                Ok(decided) => decided,
-            };
-            let proposal = match proposal {
-                Decided::Settled(effects) => {
-                    self.perform(&mut inner, effects, &[]);
-                    continue;
-                }
-                Decided::Proposed(proposal) => *proposal,
-            };
-            let commit = proposal.commit().clone();
-            let flight = Flight { proposal, inputs, told: Vec::new() };
+            let Some((flight, authority)) = self.decide(&mut inner, inputs) else { continue };
+            let commit = flight.proposal.commit().clone();
             inner.phase = Phase::Appending { flight, answer: Answered::NotYet };
             drop(inner);
             let runner = Arc::clone(self);
             let reply = Box::new(move |result| runner.appended(result));
-            self.store.append(&self.key, self.fence, commit, reply);
+            self.outside.store.append(&self.key, &self.me, authority, commit, reply);
             if !self.take_ready_answer() {
                 return;
             }
         }
+    }
+
+    /// Has a batch decided; `None` where nothing has to be written for it.
+    fn decide(self: &Arc<Self>, inner: &mut Inner, inputs: Vec<Input>) -> Option<(Flight, Authority)> {
+        let authority = inner.standing.authority(inner.engine.may_own(&inputs));
+        match decide(&mut inner.engine, &inputs, role(authority), self.outside.clock.stamp()) {
+            Err(error) if inputs.len() == 1 => self.give_up(&inputs[0], error),
+            // One of them broke an invariant: decided one at a time, the others go through.
+            Err(_) => inner.inbox.put_back_one_by_one(inputs),
+            Ok(Decided::Settled(effects)) => self.perform(inner, effects, &[]),
+            Ok(Decided::Proposed(proposal)) => {
+                let flight = Flight { proposal: *proposal, authority, inputs, told: Vec::new() };
+                return Some((flight, authority));
+            }
+        }
+        None
     }
 
     /// Takes the answer if it came while `append` was running. Otherwise it will go on by itself.
@@ -183,7 +198,7 @@ impl Runner {
                 if self.settle(inner, flight, result) {
                     self.drive();
                 }
-                self.host.wake();
+                self.outside.host.wake();
             }
             _ => unreachable!("a store answers an append once"),
         }
@@ -198,19 +213,21 @@ impl Runner {
     ) -> bool {
         match result {
             Ok(receipt) => {
+                inner.standing.committed(flight.authority, receipt.fence());
                 let effects = inner.engine.commit(flight.proposal, &receipt);
                 inner.retry = FIRST_RETRY;
                 self.perform(&mut inner, effects, &flight.told);
                 true
             }
-            Err(why @ (StoreError::LeaseLost | StoreError::NotFound)) => {
+            Err(why @ StoreError::NotFound) => {
                 self.fail(&flight.inputs, &why, &mut flight.told);
                 self.lose(&mut inner, why);
                 true
             }
-            Err(StoreError::Conflict) => {
+            // Somebody else was faster: this is decided again on what it made of the Session.
+            Err(StoreError::Conflict | StoreError::LeaseLost) => {
                 drop(inner);
-                self.check(flight);
+                self.check(Some(flight));
                 false
             }
             Err(error) => {
@@ -219,135 +236,22 @@ impl Runner {
                 let kept = flight.inputs.iter().any(|input| input.ticket().is_none());
                 if kept && inner.retry == FIRST_RETRY {
                     // Once for each time the store goes out, not for each try.
-                    self.host
-                        .warn(&self.session, format!("A commit failed and will be tried again: {error}"));
+                    let message = format!("A commit failed and will be tried again: {error}");
+                    self.outside.host.warn(&self.session, message);
                 }
                 drop(inner);
-                self.check(flight);
+                self.check(Some(flight));
                 false
             }
         }
     }
 
-    /// Asks the store how the Session stands there, to learn what became of a commit.
-    fn check(self: &Arc<Self>, flight: Flight) {
-        self.lock().phase = Phase::Checking;
-        let runner = Arc::clone(self);
-        let reply = Box::new(move |result| runner.checked(flight, result));
-        self.store.reload(&self.key, reply);
-    }
-
-    fn checked(
-        self: &Arc<Self>,
-        mut flight: Flight,
-        result: Result<crate::core::change::OpenRows, StoreError>,
-    ) {
-        let mut inner = self.lock();
-        let rows = match result {
-            Ok(rows) => rows,
-            Err(StoreError::NotFound) => {
-                self.fail(&flight.inputs, &StoreError::NotFound, &mut flight.told);
-                self.lose(&mut inner, StoreError::NotFound);
-                inner.phase = Phase::Driving;
-                drop(inner);
-                self.drive();
-                self.host.wake();
-                return;
-            }
-            Err(error) => {
-                let waiting: Vec<Input> = inner.inbox.take_calls();
-                self.fail(&waiting, &error, &mut Vec::new());
-                self.try_later(inner, flight);
-                self.host.wake();
-                return;
-            }
-        };
-        inner.phase = Phase::Driving;
-        let commit_id = flight.proposal.commit().commit_id.clone();
-        if rows.session.last_commit_id == commit_id {
-            // It had gone through after all.
-            let effects = inner.engine.commit(flight.proposal, &Receipt::of(&commit_id));
-            self.perform(&mut inner, effects, &flight.told);
-        } else {
-            let foreign = rows.session.commits != inner.engine.state().session.commits;
-            if foreign {
-                inner.engine.reload(rows);
-            }
-            flight.inputs.retain(|input| input.ticket().is_none_or(|ticket| !flight.told.contains(&ticket)));
-            inner.inbox.put_back(flight.inputs);
-            if !foreign && !inner.inbox.is_empty() {
-                // The store read but did not write: what is left waits a little before it is tried again.
-                inner.phase = Phase::Idle;
-                self.drive_later(inner);
-                self.host.wake();
-                return;
-            }
-        }
-        drop(inner);
-        self.drive();
-        self.host.wake();
-    }
-
-    fn try_later(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>, flight: Flight) {
-        inner.phase = Phase::Doubtful(flight);
-        self.drive_later(inner);
-    }
-
-    /// Comes back after a while. A thread of its own is fine here: a failing store is rare.
-    fn drive_later(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
-        let wait = inner.retry;
-        inner.retry = (wait * 2).min(LONGEST_RETRY);
-        drop(inner);
-        let runner = Arc::downgrade(self);
-        std::thread::spawn(move || {
-            std::thread::sleep(wait);
-            let Some(runner) = runner.upgrade() else { return };
-            let mut inner = runner.lock();
-            match std::mem::replace(&mut inner.phase, Phase::Driving) {
-                Phase::Doubtful(flight) => {
-                    drop(inner);
-                    runner.check(flight);
-                }
-                Phase::Idle => {
-                    drop(inner);
-                    runner.drive();
-                }
-                busy => inner.phase = busy,
-            }
-            runner.host.wake();
-        });
-    }
-
-    /// The Session was removed from the store.
-    pub fn removed(&self) {
-        self.lose(&mut self.lock(), StoreError::NotFound);
-        self.host.wake();
-    }
-
-    /// The handle is given up: whoever is about to open it has to open the Session anew.
-    pub fn release(&self) {
-        self.lock().released = true;
-    }
-
-    /// Nothing more is taken here; the Session can be opened anew.
-    pub fn is_over(&self) -> bool {
-        let inner = self.lock();
-        inner.lost.is_some() || inner.released || inner.engine.state().closed
-    }
-
-    fn lose(&self, inner: &mut Inner, why: StoreError) {
-        if inner.lost.is_none() {
-            inner.lost = Some(why.clone());
-            self.host.lost(&self.session, why.into());
-        }
-    }
-
     /// Tells the callers among the inputs that their call failed.
-    fn fail(&self, inputs: &[Input], error: &StoreError, told: &mut Vec<Ticket>) {
+    pub(super) fn fail(&self, inputs: &[Input], error: &StoreError, told: &mut Vec<Ticket>) {
         for ticket in inputs.iter().filter_map(Input::ticket) {
             if !told.contains(&ticket) {
                 told.push(ticket);
-                self.host.answer(ticket, Err(error.clone().into()));
+                self.outside.host.answer(ticket, Err(error.clone().into()));
             }
         }
     }
@@ -355,31 +259,33 @@ impl Runner {
     /// An input that breaks an invariant of the core: its caller is told, or the developer.
     fn give_up(&self, input: &Input, error: String) {
         match input.ticket() {
-            Some(ticket) => self.host.answer(ticket, Err(RuntimeError::Broken(error))),
-            None => self.host.warn(&self.session, format!("An input was dropped: {error}")),
+            Some(ticket) => self.outside.host.answer(ticket, Err(RuntimeError::Broken(error))),
+            None => self.outside.host.warn(&self.session, format!("An input was dropped: {error}")),
         }
     }
 
-    fn perform(self: &Arc<Self>, inner: &mut Inner, effects: Vec<Effect>, told: &[Ticket]) {
+    pub(super) fn perform(self: &Arc<Self>, inner: &mut Inner, effects: Vec<Effect>, told: &[Ticket]) {
         for effect in effects {
             match effect {
                 Effect::Answer { ticket, .. } | Effect::AnswerFromHistory { ticket, .. }
                     if told.contains(&ticket) => {}
                 Effect::Answer { ticket, result: Ok(Answer::Opened { .. }) } if inner.released => {
-                    self.host.answer(ticket, Err(Refusal::closed().into()));
+                    self.outside.host.answer(ticket, Err(Refusal::closed().into()));
                 }
-                Effect::EnterApproved => inner.inbox.push(Input::EnterApproved),
+                // Nothing is started any more by one that lets go.
+                Effect::GoOn if inner.released => {}
+                Effect::GoOn => inner.inbox.push(Input::GoOn),
                 Effect::AnswerFromHistory { ticket, interaction_id } => {
                     self.answer_from_history(ticket, interaction_id)
                 }
-                effect => self.host.perform(&self.session, effect),
+                effect => self.outside.host.perform(&self.session, effect),
             }
         }
     }
 
     /// The Interaction is not open. The store knows whether it ever was this Session's.
     fn answer_from_history(&self, ticket: Ticket, interaction_id: String) {
-        let host = Arc::clone(&self.host);
+        let host = Arc::clone(&self.outside.host);
         let id = interaction_id.clone();
         let reply = Box::new(move |found: Result<Option<Interaction>, StoreError>| {
             let error = match found {
@@ -390,6 +296,6 @@ impl Runner {
             host.answer(ticket, Err(error));
             host.wake();
         });
-        self.store.interaction(&self.key, &id, reply);
+        self.outside.store.interaction(&self.key, &id, reply);
     }
 }

@@ -19,6 +19,14 @@ pub fn pending_of(state: &SessionState) -> String {
     serde_json::to_string(&pending).expect("Interactions are plain JSON")
 }
 
+pub fn pending_list(pending: &[Interaction]) -> String {
+    serde_json::to_string(pending).expect("Interactions are plain JSON")
+}
+
+pub fn ids(ids: &[&str]) -> String {
+    json!(ids).to_string()
+}
+
 /// `status()`.
 pub fn status(session: &SessionRow) -> Value {
     let mut status = json!({

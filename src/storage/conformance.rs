@@ -4,6 +4,7 @@ mod append;
 mod lifecycle;
 mod listing;
 mod opening;
+mod ownership;
 mod reading;
 mod replies;
 mod streaming;
@@ -78,7 +79,7 @@ conformance! {
     opening:
         fences_only_grow
         a_session_made_again_does_not_repeat_a_fence
-        reloading_takes_nothing_over
+        opening_takes_nothing_over
         opening_gives_what_is_not_finished
         a_part_that_consists_of_a_pending_interaction_is_open
         a_finished_turn_leaves_nothing_open
@@ -89,7 +90,7 @@ conformance! {
     append:
         a_commit_reads_back_as_it_was_written
         a_stale_fence_is_refused_and_changes_nothing
-        a_session_never_opened_takes_no_append
+        a_fence_never_given_takes_no_append
         a_conflict_is_refused_and_changes_nothing
         appends_are_applied_in_the_order_of_the_calls
         a_refused_append_does_not_harm_its_neighbours
@@ -97,6 +98,16 @@ conformance! {
         a_commit_without_a_session_row_is_counted_all_the_same
         a_row_written_again_replaces_the_former
         sessions_are_written_from_many_threads_at_once;
+    ownership:
+        whoever_leaves_a_session_unfinished_owns_it_until_it_is_finished
+        a_session_is_taken_only_as_it_was_seen
+        a_guest_leaves_the_session_to_its_owner
+        a_session_given_up_has_no_owner_and_only_its_owner_gives_it_up
+        whoever_leaves_gives_up_all_it_owns
+        a_member_lives_until_it_leaves
+        the_others_are_given_notice_and_the_doer_is_not
+        catching_up_gives_what_was_published_since
+        unfinished_sessions_are_listed_with_their_owners;
     reading:
         the_last_messages_come_in_ascending_order
         a_page_ends_before_the_sequence_it_was_asked_for

@@ -9,7 +9,7 @@ pub use self::{
     commit::CommitBuilder,
     parts::{answered, done, interaction, interaction_part, reasoning, streaming, tool},
 };
-use super::{MessagePage, Opened, Reply, SessionKey, Snapshot, Store, StoreError};
+use super::{Authority, MessagePage, Opened, OwnerId, Reply, SessionKey, Snapshot, Store, StoreError};
 use crate::core::{
     change::{ApprovalMode, SessionRow},
     engine::Receipt,
@@ -35,6 +35,7 @@ pub fn session_row(session_id: &str) -> SessionRow {
         revision: 0,
         commits: 0,
         last_commit_id: String::new(),
+        last_guest_commit_id: String::new(),
         message_count: 0,
         active_turn_id: None,
         created_at: 1_000,
@@ -61,7 +62,10 @@ pub fn later<T: Send + 'static>(call: impl FnOnce(Reply<T>)) -> mpsc::Receiver<R
 pub struct Hand {
     pub store: Arc<dyn Store>,
     pub key: SessionKey,
+    pub me: OwnerId,
     pub fence: u64,
+    /// It takes the Session with its next commit.
+    pub taking: bool,
     /// The row as of the last commit.
     pub row: SessionRow,
 }
@@ -73,13 +77,30 @@ impl Hand {
     }
 
     pub fn create_as(store: &Arc<dyn Store>, key: &SessionKey, row: SessionRow) -> Self {
-        ask(|reply| store.create(key, row, reply)).expect("the id is free");
-        Self::open(store, key)
+        let fence = ask(|reply| store.create(key, row.clone(), reply)).expect("the id is free");
+        Self { store: store.clone(), key: key.clone(), me: "creator".into(), fence, taking: false, row }
     }
 
     pub fn open(store: &Arc<dyn Store>, key: &SessionKey) -> Self {
-        let Opened { rows, fence } = ask(|reply| store.open(key, reply)).expect("the Session exists");
-        Self { store: store.clone(), key: key.clone(), fence, row: rows.session }
+        let Opened { rows, ownership } = ask(|reply| store.open(key, reply)).expect("the Session exists");
+        let (me, fence) = ("opener".into(), ownership.fence);
+        Self { store: store.clone(), key: key.clone(), me, fence, taking: true, row: rows.session }
+    }
+
+    fn authority(&self) -> Authority {
+        if self.taking {
+            Authority::Taking { seen: self.fence }
+        } else {
+            Authority::Owner { fence: self.fence }
+        }
+    }
+
+    /// Appends a commit that leaves the Session to its owner.
+    pub fn commit_as_guest(
+        &mut self,
+        build: impl FnOnce(&mut CommitBuilder) -> &mut CommitBuilder,
+    ) -> Result<Receipt, StoreError> {
+        self.submit_as(Authority::Guest, build).recv().expect("every reply is called")
     }
 
     /// Appends a commit and takes over its Session row.
@@ -91,8 +112,9 @@ impl Hand {
         &mut self,
         build: impl FnOnce(&mut CommitBuilder) -> &mut CommitBuilder,
     ) -> Result<Receipt, StoreError> {
-        let answer = self.submit(build);
-        answer.recv().expect("every reply is called")
+        let receipt = self.submit(build).recv().expect("every reply is called")?;
+        (self.fence, self.taking) = (receipt.fence(), false);
+        Ok(receipt)
     }
 
     /// Appends a commit without waiting, taking over its Session row as if it were accepted.
@@ -100,11 +122,19 @@ impl Hand {
         &mut self,
         build: impl FnOnce(&mut CommitBuilder) -> &mut CommitBuilder,
     ) -> mpsc::Receiver<Result<Receipt, StoreError>> {
+        self.submit_as(self.authority(), build)
+    }
+
+    fn submit_as(
+        &mut self,
+        authority: Authority,
+        build: impl FnOnce(&mut CommitBuilder) -> &mut CommitBuilder,
+    ) -> mpsc::Receiver<Result<Receipt, StoreError>> {
         let mut builder = CommitBuilder::on(&self.row);
         build(&mut builder);
         let (row, commit) = builder.finish();
         self.row = row;
-        later(|reply| self.store.append(&self.key, self.fence, Arc::new(commit), reply))
+        later(|reply| self.store.append(&self.key, &self.me, authority, Arc::new(commit), reply))
     }
 
     pub fn snapshot(&self) -> Snapshot {

@@ -11,12 +11,13 @@ use std::{
 
 use self::session::Session;
 use super::{
-    ListPage, MessagePage, Opened, PendingItem, PendingList, Reply, SessionKey, SessionList, SessionSummary,
-    Snapshot, Store, StoreError,
+    Authority, CaughtUp, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingItem, PendingList,
+    Reply, SessionKey, SessionList, SessionSummary, Snapshot, Store, StoreError, UnfinishedSession,
     cursor::{self, Listed, Pending},
+    ownership::Members,
 };
 use crate::core::{
-    change::{Change, Commit, OpenRows, SessionRow},
+    change::{Change, Commit, SessionRow},
     engine::Receipt,
     interaction::Interaction,
     message::Message,
@@ -37,6 +38,7 @@ struct State {
     last_fence: u64,
     /// How many Interactions were ever asked.
     asked: u64,
+    members: Members,
 }
 
 impl MemoryStore {
@@ -46,6 +48,14 @@ impl MemoryStore {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the other members, when the lock is released.
+    fn notify(&self, key: &SessionKey, by: &OwnerId) {
+        let others = self.state().members.others(&key.agent_id, by);
+        for notice in others {
+            notice(Some(key));
+        }
     }
 
     /// Reads one Session, and replies when the lock is released.
@@ -60,31 +70,40 @@ impl State {
         self.sessions.get_mut(key).ok_or(StoreError::NotFound)
     }
 
-    fn create(&mut self, key: &SessionKey, row: SessionRow) -> Result<(), StoreError> {
+    fn create(&mut self, key: &SessionKey, row: SessionRow) -> Result<u64, StoreError> {
         if self.sessions.contains_key(key) {
             return Err(StoreError::Exists);
         }
-        self.sessions.insert(key.clone(), Session::new(row));
-        Ok(())
+        self.last_fence += 1;
+        self.sessions.insert(key.clone(), Session::new(row, self.last_fence));
+        Ok(self.last_fence)
     }
 
-    fn open(&mut self, key: &SessionKey) -> Result<Opened, StoreError> {
-        let fence = self.last_fence + 1;
-        let session = self.session(key)?;
-        session.fence = Some(fence);
-        let rows = session.open_rows();
-        self.last_fence = fence;
-        Ok(Opened { rows, fence })
-    }
-
-    fn append(&mut self, key: &SessionKey, fence: u64, commit: &Commit) -> Result<Receipt, StoreError> {
-        let Self { sessions, pending, asked, .. } = self;
+    fn append(
+        &mut self,
+        key: &SessionKey,
+        by: &OwnerId,
+        authority: Authority,
+        commit: &Commit,
+    ) -> Result<Receipt, StoreError> {
+        let Self { sessions, pending, asked, last_fence, .. } = self;
         let session = sessions.get_mut(key).ok_or(StoreError::NotFound)?;
-        if session.fence != Some(fence) {
-            return Err(StoreError::LeaseLost);
+        match authority {
+            Authority::Owner { fence } if fence != session.ownership.fence => {
+                return Err(StoreError::LeaseLost);
+            }
+            Authority::Taking { seen } if seen != session.ownership.fence => {
+                return Err(StoreError::Conflict);
+            }
+            _ if session.row.commits != commit.expected_commits => return Err(StoreError::Conflict),
+            Authority::Taking { .. } => {
+                *last_fence += 1;
+                session.ownership.fence = *last_fence;
+            }
+            _ => {}
         }
-        if session.row.commits != commit.expected_commits {
-            return Err(StoreError::Conflict);
+        if authority != Authority::Guest {
+            session.ownership.owner = commit.unfinished.then(|| by.clone());
         }
         session.count(commit);
         for change in &commit.changes {
@@ -100,7 +119,37 @@ impl State {
             }
         }
         session.publish(commit);
-        Ok(Receipt::of(&commit.commit_id))
+        Ok(Receipt::new(&commit.commit_id, session.ownership.fence))
+    }
+
+    fn release(&mut self, key: &SessionKey, by: &OwnerId) -> Result<(), StoreError> {
+        self.session(key)?.ownership.owner.take_if(|owner| owner == by);
+        Ok(())
+    }
+
+    /// Gives up all that an owner has.
+    fn leave(&mut self, owner: &OwnerId) -> Vec<SessionKey> {
+        self.members.leave(owner);
+        let mut given_up = Vec::new();
+        for (key, session) in &mut self.sessions {
+            if session.ownership.owner.take_if(|current| current == owner).is_some() {
+                given_up.push(key.clone());
+            }
+        }
+        given_up
+    }
+
+    fn unfinished(&self, agent_id: &str) -> Vec<UnfinishedSession> {
+        let of_agent = self.sessions.iter().filter(|(key, _)| *key.agent_id == *agent_id);
+        let mut found: Vec<_> = of_agent
+            .filter(|(_, session)| session.is_unfinished())
+            .map(|(key, session)| UnfinishedSession {
+                session_id: key.session_id.clone(),
+                owner: session.ownership.owner.clone(),
+            })
+            .collect();
+        found.sort_unstable_by(|a, b| a.session_id.cmp(&b.session_id));
+        found
     }
 
     fn list(&self, agent_id: &str, page: &ListPage) -> Result<SessionList, StoreError> {
@@ -175,23 +224,64 @@ impl State {
 
 /// Each call lets go of the lock before it replies: a reply may call the store again.
 impl Store for MemoryStore {
-    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<()>) {
+    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<u64>) {
         let result = self.state().create(key, row);
         reply(result);
     }
 
     fn open(&self, key: &SessionKey, reply: Reply<Opened>) {
-        let result = self.state().open(key);
-        reply(result);
+        self.read(key, reply, opened);
     }
 
-    fn reload(&self, key: &SessionKey, reply: Reply<OpenRows>) {
-        self.read(key, reply, Session::open_rows);
+    fn catch_up(&self, key: &SessionKey, after: u64, reply: Reply<CaughtUp>) {
+        self.read(key, reply, |session| {
+            let journal = session.journal_after(after, u32::MAX).into_iter().map(|(_, body)| body);
+            CaughtUp { opened: opened(session), journal: journal.collect() }
+        });
     }
 
-    fn append(&self, key: &SessionKey, fence: u64, commit: Arc<Commit>, reply: Reply<Receipt>) {
-        let result = self.state().append(key, fence, &commit);
+    fn append(
+        &self,
+        key: &SessionKey,
+        by: &OwnerId,
+        authority: Authority,
+        commit: Arc<Commit>,
+        reply: Reply<Receipt>,
+    ) {
+        let result = self.state().append(key, by, authority, &commit);
+        let written = result.is_ok();
         reply(result);
+        if written {
+            self.notify(key, by);
+        }
+    }
+
+    fn release(&self, key: &SessionKey, by: &OwnerId, reply: Reply<()>) {
+        let result = self.state().release(key, by);
+        reply(result);
+        self.notify(key, by);
+    }
+
+    fn join(&self, member: Member) {
+        self.state().members.join(member);
+    }
+
+    fn leave(&self, owner: &OwnerId) {
+        let given_up = self.state().leave(owner);
+        for key in given_up {
+            self.notify(&key, owner);
+        }
+    }
+
+    fn liveness(&self, owner: &OwnerId, reply: Reply<Liveness>) {
+        // Whoever can see this store is in its process, so that nobody dies unnoticed.
+        let lives = self.state().members.has(owner);
+        reply(Ok(if lives { Liveness::Alive } else { Liveness::Dead }));
+    }
+
+    fn unfinished(&self, agent_id: &str, reply: Reply<Vec<UnfinishedSession>>) {
+        let found = self.state().unfinished(agent_id);
+        reply(Ok(found));
     }
 
     fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>) {
@@ -235,6 +325,14 @@ impl Store for MemoryStore {
 
     fn remove(&self, key: &SessionKey, reply: Reply<()>) {
         let result = self.state().remove(key);
+        let removed = result.is_ok();
         reply(result);
+        if removed {
+            self.notify(key, &OwnerId::from(""));
+        }
     }
+}
+
+fn opened(session: &Session) -> Opened {
+    Opened { rows: session.open_rows(), ownership: session.ownership.clone() }
 }

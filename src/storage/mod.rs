@@ -9,6 +9,7 @@
 mod cursor;
 mod error;
 pub mod memory;
+mod ownership;
 mod shown;
 pub mod sqlite;
 
@@ -20,6 +21,7 @@ pub mod fixture;
 use std::sync::Arc;
 
 pub use error::StoreError;
+pub use ownership::{Authority, Liveness, Member, Notice, OwnerId, Ownership};
 
 use crate::core::{
     change::{Commit, OpenRows, SessionRow},
@@ -38,12 +40,26 @@ pub struct SessionKey {
     pub session_id: Arc<str>,
 }
 
-/// A Session as it was opened.
+/// A Session as it was opened: what is not finished, and whose it is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opened {
     pub rows: OpenRows,
-    /// The fencing number this opener has to show with each append.
-    pub fence: u64,
+    pub ownership: Ownership,
+}
+
+/// A Session as it is now, and what was published since a revision: of one instant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaughtUp {
+    pub opened: Opened,
+    /// The bodies, in order.
+    pub journal: Vec<Arc<str>>,
+}
+
+/// A Session that waits for an owner to go on with it, or has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedSession {
+    pub session_id: Arc<str>,
+    pub owner: Option<OwnerId>,
 }
 
 /// A page is ended early where its Messages are larger together; it always has one.
@@ -106,24 +122,50 @@ pub struct PendingItem {
 /// Every call about a Session that does not exist must be answered [`StoreError::NotFound`]. Within a Session,
 /// "oldest first" is the order of asking; over all Sessions of an agent it is `created_at`, then that order.
 pub trait Store: Send + Sync + 'static {
-    /// Creates a Session. An existing id, archived ones included, must be refused as [`StoreError::Exists`]
-    /// and left as it is. The new row must be durable against a power cut when acknowledged.
-    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<()>);
+    /// Creates a Session without an owner and gives its fencing number, greater than any given in the store
+    /// before. An existing id, archived ones included, must be refused as [`StoreError::Exists`] and left as it
+    /// is. The new row must be durable against a power cut when acknowledged.
+    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<u64>);
 
-    /// Opens a Session for writing: gives what is not finished and a fencing number greater than any given
-    /// for it before. Must read what is open, not the history. Unknown ids are [`StoreError::NotFound`].
+    /// Gives what is not finished. Must read what is open, not the history, and change nothing. Unknown ids are
+    /// [`StoreError::NotFound`].
     fn open(&self, key: &SessionKey, reply: Reply<Opened>);
 
-    /// Reads the open rows again, without taking the Session over.
-    fn reload(&self, key: &SessionKey, reply: Reply<OpenRows>);
+    /// What [`open`](Self::open) gives, after all appends that were called before, and the journal since revision
+    /// `after`.
+    fn catch_up(&self, key: &SessionKey, after: u64, reply: Reply<CaughtUp>);
 
     /// Writes a commit: every change and journal entry in one transaction, or none.
     ///
-    /// Must refuse as [`StoreError::LeaseLost`] when `fence` is not the last one given, and as
-    /// [`StoreError::Conflict`] when the Session row's `commits` is not `expected_commits`; a refusal changes
-    /// nothing. Appends of one Session must be applied in the order of the calls. After any other error the
-    /// outcome may be unknown: the caller compares `last_commit_id` after a `reload`.
-    fn append(&self, key: &SessionKey, fence: u64, commit: Arc<Commit>, reply: Reply<Receipt>);
+    /// Must refuse as [`Authority`] says, and as [`StoreError::Conflict`] when the Session row's `commits` is not
+    /// `expected_commits`; a refusal changes nothing. After the commit of an owner, `by` must own the Session
+    /// if the commit leaves it unfinished, and nobody otherwise. Appends of one Session must be applied in the
+    /// order of the calls. After any other error the outcome may be unknown: the caller compares the commit ids
+    /// of the Session row after a `catch_up`. The other members must be given notice.
+    fn append(
+        &self,
+        key: &SessionKey,
+        by: &OwnerId,
+        authority: Authority,
+        commit: Arc<Commit>,
+        reply: Reply<Receipt>,
+    );
+
+    /// Gives the Session up where `by` owns it, and gives notice; what is unfinished waits for another owner.
+    fn release(&self, key: &SessionKey, by: &OwnerId, reply: Reply<()>);
+
+    /// Somebody comes who can own Sessions. Until it leaves, it must be seen to live by others, and it must be
+    /// given notice of every commit and release of its agent's Sessions by anybody else, soon after.
+    fn join(&self, member: Member);
+
+    /// It goes, and gives up all it owns. A process that ends without this must be seen as dead, or stop beating.
+    fn leave(&self, owner: &OwnerId);
+
+    /// Whether an owner still lives, as far as it can be seen from here.
+    fn liveness(&self, owner: &OwnerId, reply: Reply<Liveness>);
+
+    /// The Sessions of an agent that have an unfinished Turn, archived ones excepted, by id.
+    fn unfinished(&self, agent_id: &str, reply: Reply<Vec<UnfinishedSession>>);
 
     /// A page of Messages with their Parts; tool Parts carry their Interactions, streaming text is complete.
     fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>);

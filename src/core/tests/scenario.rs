@@ -11,7 +11,7 @@ use super::{fold::fold, stored::Stored};
 use crate::core::{
     change::{ApprovalMode, SessionRow},
     effect::{Answer, Effect, ModelRequest, ToolCall, TurnResult},
-    engine::{Decided, Engine, Receipt},
+    engine::{Decided, Engine, Receipt, Role},
     error::Refusal,
     input::{Input, ModelEvent},
     interaction::Interaction,
@@ -24,6 +24,8 @@ use crate::core::{
 pub struct Scenario {
     settings: Arc<Settings>,
     pub engine: Engine,
+    /// As what the next batch is decided.
+    pub role: Role,
     pub stored: Stored,
     /// Everything the core asked for since the last `take_effects`.
     effects: Vec<Effect>,
@@ -69,6 +71,7 @@ impl Scenario {
             revision: 0,
             commits: 0,
             last_commit_id: String::new(),
+            last_guest_commit_id: String::new(),
             message_count: 0,
             active_turn_id: None,
             created_at: 1,
@@ -76,6 +79,7 @@ impl Scenario {
         };
         Self {
             engine: Engine::created(settings.clone(), row.clone()),
+            role: Role::Owner,
             settings,
             stored: Stored::new(row),
             effects: Vec::new(),
@@ -89,10 +93,13 @@ impl Scenario {
 
     /// A batch, decided in one commit.
     pub fn batch(&mut self, inputs: &[Input]) {
+        if self.role == Role::Guest && self.engine.may_own(inputs) {
+            self.role = Role::NewOwner;
+        }
         let before = self.engine.state().clone();
         self.now += 1;
         let stamp = Stamp::new(self.now, self.now as u64);
-        match self.engine.decide(inputs, stamp) {
+        match self.engine.decide(inputs, self.role, stamp) {
             Decided::Settled(effects) => {
                 let after = self.engine.state();
                 assert_eq!(persisted(after), persisted(&before), "what is not written does not change");
@@ -102,7 +109,10 @@ impl Scenario {
                 assert_eq!(self.engine.state(), &before, "nothing counts before the receipt");
                 let commit = proposal.commit().clone();
                 self.stored.apply(&commit);
-                let effects = self.engine.commit(*proposal, &Receipt::of(&commit.commit_id));
+                if self.role == Role::NewOwner {
+                    self.role = Role::Owner;
+                }
+                let effects = self.engine.commit(*proposal, &Receipt::new(&commit.commit_id, 1));
                 self.take(effects);
             }
         }
@@ -224,7 +234,7 @@ impl Scenario {
             json!({ "type": "approval", "outcome": "resolved", "payload": { "decision": "approved" } });
         let input = json!({ "input": "respond", "ticket": 0, "interaction_id": interaction_id, "response": response });
         let input: Input = serde_json::from_value(input).unwrap();
-        match self.engine.decide(&[input], Stamp::new(self.now + 1, 1)) {
+        match self.engine.decide(&[input], self.role, Stamp::new(self.now + 1, 1)) {
             Decided::Proposed(proposal) => self.stored.apply(proposal.commit()),
             Decided::Settled(_) => panic!("an answer is written"),
         }
@@ -239,6 +249,7 @@ impl Scenario {
         self.outside.running.clear();
         // Whatever was told before, the store alone goes on.
         self.engine = Engine::restored(self.settings.clone(), self.stored.open_rows());
+        self.role = if self.engine.may_own(&[]) { Role::NewOwner } else { Role::Guest };
         self.input(json!({ "input": "open" })).unwrap();
     }
 
@@ -272,7 +283,7 @@ impl Scenario {
     }
 
     fn take(&mut self, effects: Vec<Effect>) {
-        let mut enter_approved = false;
+        let mut goes_on = false;
         for effect in &effects {
             match effect {
                 Effect::RequestModel(request) => {
@@ -295,7 +306,7 @@ impl Scenario {
                 Effect::AbortTool { tool_call_id } => {
                     self.outside.running.remove(tool_call_id);
                 }
-                Effect::EnterApproved => enter_approved = true,
+                Effect::GoOn => goes_on = true,
                 Effect::TurnEnded { result } => {
                     self.outside.ended_turns.push(result.clone());
                     self.outside.preparing.clear();
@@ -304,8 +315,8 @@ impl Scenario {
             }
         }
         self.effects.extend(effects);
-        if enter_approved {
-            self.batch(&[Input::EnterApproved]);
+        if goes_on {
+            self.batch(&[Input::GoOn]);
         }
     }
 

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::{Fixture, unreliable_store::Fate};
-use crate::storage::StoreError;
+use crate::storage::{Liveness, StoreError};
 
 fn full() -> StoreError {
     StoreError::Full("no space left".into())
@@ -71,7 +71,7 @@ fn a_store_out_of_reach_is_asked_again_until_it_answers() {
     fixture.prompt("go").unwrap();
     fixture.model_calls("plain", "c1");
     fixture.store.next(Fate::WriteAndFail(StoreError::Unavailable("gone".into())));
-    fixture.store.fail_reloads(3);
+    fixture.store.fail_looks(3);
     fixture.send(json!({ "input": "tool_settled", "tool_call_id": "c1", "ok": 1 }));
     fixture.model_says("done");
     assert_eq!(fixture.host.wait_for_turn_end(), "done");
@@ -81,7 +81,7 @@ fn a_store_out_of_reach_is_asked_again_until_it_answers() {
 fn callers_are_told_while_the_store_is_out_of_reach() {
     let fixture = Fixture::new();
     fixture.store.next(Fate::Fail(StoreError::Unavailable("gone".into())));
-    fixture.store.fail_reloads(2);
+    fixture.store.fail_looks(2);
     assert!(fixture.prompt("one").unwrap_err().contains("Unavailable"));
     assert!(fixture.prompt("two").unwrap_err().contains("Unavailable"));
     fixture.prompt("three").unwrap();
@@ -93,6 +93,7 @@ fn callers_are_told_while_the_store_is_out_of_reach() {
 fn a_stale_owner_is_refused_and_changes_nothing() {
     let first = Fixture::new();
     let id = waiting(&first);
+    first.store.pretend(Liveness::Dead);
     let second = Fixture::on(first.host.clone(), first.store.clone());
     let before = second.shown();
     assert!(first.approve(&id).unwrap_err().contains("LeaseLost"));

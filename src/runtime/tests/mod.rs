@@ -2,17 +2,20 @@
 
 mod failing_store;
 mod late_answers;
+mod owners;
 mod recording_host;
 mod sessions;
 mod unreliable_store;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
 use self::{recording_host::RecordingHost, unreliable_store::UnreliableStore};
 use super::{
     agent::Agent,
+    clock::SystemClock,
+    outside::Outside,
     request::{Operation, Request},
 };
 use crate::core::{
@@ -42,7 +45,17 @@ impl Fixture {
 
     /// Another Agent of the same id, on the same store: what a second process would be.
     pub fn on(host: Arc<RecordingHost>, store: Arc<UnreliableStore>) -> Self {
-        let agent = Agent::new("agent", settings(), store.clone(), host.clone());
+        Self::with(settings(), Duration::from_secs(10), host, store)
+    }
+
+    pub fn with(
+        settings: Settings,
+        lease: Duration,
+        host: Arc<RecordingHost>,
+        store: Arc<UnreliableStore>,
+    ) -> Self {
+        let outside = Outside { store: store.clone(), host: host.clone(), clock: Arc::new(SystemClock) };
+        let agent = Agent::new("agent", settings, lease, outside);
         let mut fixture = Self { agent, host, store, session: 0 };
         let created = fixture.call(json!({ "op": "create", "session_id": "s" }));
         let opened =

@@ -7,14 +7,14 @@ use std::{
 
 use crate::{
     core::{
-        change::{Commit, OpenRows, SessionRow},
+        change::{Commit, SessionRow},
         engine::Receipt,
         interaction::Interaction,
         message::Message,
     },
     storage::{
-        ListPage, MessagePage, Opened, PendingList, Reply, SessionKey, SessionList, Snapshot, Store,
-        StoreError, memory::MemoryStore,
+        Authority, CaughtUp, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList, Reply,
+        SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession, memory::MemoryStore,
     },
 };
 
@@ -33,8 +33,10 @@ pub enum Fate {
 pub struct UnreliableStore {
     inner: MemoryStore,
     fates: Mutex<VecDeque<Fate>>,
-    /// How many of the next reloads fail.
-    failing_reloads: Mutex<usize>,
+    /// How many of the next times that a runner catches up fail.
+    failing_looks: Mutex<usize>,
+    /// What is said of every owner that is not `Alive`, instead of what is.
+    pretence: Mutex<Option<Liveness>>,
     held: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
 }
 
@@ -43,8 +45,13 @@ impl UnreliableStore {
         self.fates.lock().unwrap().push_back(fate);
     }
 
-    pub fn fail_reloads(&self, count: usize) {
-        *self.failing_reloads.lock().unwrap() = count;
+    pub fn fail_looks(&self, count: usize) {
+        *self.failing_looks.lock().unwrap() = count;
+    }
+
+    /// Says this of every owner from now on.
+    pub fn pretend(&self, seen: Liveness) {
+        *self.pretence.lock().unwrap() = Some(seen);
     }
 
     /// Gives the answers that were held back, from another thread, in order.
@@ -55,13 +62,21 @@ impl UnreliableStore {
 }
 
 impl Store for UnreliableStore {
-    fn append(&self, key: &SessionKey, fence: u64, commit: Arc<Commit>, reply: Reply<Receipt>) {
+    fn append(
+        &self,
+        key: &SessionKey,
+        by: &OwnerId,
+        authority: Authority,
+        commit: Arc<Commit>,
+        reply: Reply<Receipt>,
+    ) {
         let fate = self.fates.lock().unwrap().pop_front();
         match fate {
-            None => self.inner.append(key, fence, commit, reply),
+            None => self.inner.append(key, by, authority, commit, reply),
             Some(Fate::Fail(error)) => reply(Err(error)),
             Some(Fate::WriteAndFail(error)) => {
-                self.inner.append(key, fence, commit, Box::new(|written| drop(written.unwrap())));
+                let written = Box::new(|written: Result<Receipt, StoreError>| drop(written.unwrap()));
+                self.inner.append(key, by, authority, commit, written);
                 reply(Err(error));
             }
             Some(Fate::Hold) => {
@@ -69,7 +84,8 @@ impl Store for UnreliableStore {
                 let slot = written.clone();
                 self.inner.append(
                     key,
-                    fence,
+                    by,
+                    authority,
                     commit,
                     Box::new(move |result| *slot.lock().unwrap() = Some(result)),
                 );
@@ -82,23 +98,47 @@ impl Store for UnreliableStore {
         }
     }
 
-    fn reload(&self, key: &SessionKey, reply: Reply<OpenRows>) {
-        let mut left = self.failing_reloads.lock().unwrap();
+    fn catch_up(&self, key: &SessionKey, after: u64, reply: Reply<CaughtUp>) {
+        let mut left = self.failing_looks.lock().unwrap();
         if *left > 0 {
             *left -= 1;
             drop(left);
             return reply(Err(StoreError::Unavailable("out of reach".into())));
         }
         drop(left);
-        self.inner.reload(key, reply);
+        self.inner.catch_up(key, after, reply);
     }
 
-    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<()>) {
+    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<u64>) {
         self.inner.create(key, row, reply);
     }
 
     fn open(&self, key: &SessionKey, reply: Reply<Opened>) {
         self.inner.open(key, reply);
+    }
+
+    fn release(&self, key: &SessionKey, by: &OwnerId, reply: Reply<()>) {
+        self.inner.release(key, by, reply);
+    }
+
+    fn join(&self, member: Member) {
+        self.inner.join(member);
+    }
+
+    fn leave(&self, owner: &OwnerId) {
+        self.inner.leave(owner);
+    }
+
+    fn liveness(&self, owner: &OwnerId, reply: Reply<Liveness>) {
+        let pretence = *self.pretence.lock().unwrap();
+        match pretence {
+            Some(seen) => reply(Ok(seen)),
+            None => self.inner.liveness(owner, reply),
+        }
+    }
+
+    fn unfinished(&self, agent_id: &str, reply: Reply<Vec<UnfinishedSession>>) {
+        self.inner.unfinished(agent_id, reply);
     }
 
     fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>) {

@@ -17,7 +17,7 @@ use crate::{
 
 /// Everything of a Session that a commit can change.
 fn everything(hand: &Hand) -> (Snapshot, crate::core::change::OpenRows, Vec<(u64, Arc<str>)>) {
-    let open = ask(|reply| hand.store.reload(&hand.key, reply)).expect("it exists");
+    let open = ask(|reply| hand.store.open(&hand.key, reply)).expect("it exists").rows;
     let journal = ask(|reply| hand.store.journal(&hand.key, 0, 1_000, reply)).expect("it exists");
     (hand.snapshot(), open, journal)
 }
@@ -55,6 +55,7 @@ pub fn a_stale_fence_is_refused_and_changes_nothing(harness: &mut Harness) {
     let mut former = Hand::create(harness.store(), "s");
     former.commit(|c| c.message("m", 1).part("m", done("p", 1, "text")));
     let mut now = Hand::open(harness.store(), &key("s"));
+    now.commit(|c| c.publish("{}"));
     let before = everything(&now);
     assert_eq!(former.try_commit(a_bit_of_everything), Err(StoreError::LeaseLost));
     assert_eq!(everything(&now), before);
@@ -63,10 +64,11 @@ pub fn a_stale_fence_is_refused_and_changes_nothing(harness: &mut Harness) {
     assert_eq!(everything(&now), before);
 }
 
-pub fn a_session_never_opened_takes_no_append(harness: &mut Harness) {
+pub fn a_fence_never_given_takes_no_append(harness: &mut Harness) {
     let row = crate::storage::fixture::session_row("s");
     ask(|reply| harness.store().create(&key("s"), row.clone(), reply)).expect("the id is free");
-    let mut hand = Hand { store: harness.store().clone(), key: key("s"), fence: 0, row };
+    let mut hand = Hand { fence: 0, taking: false, ..Hand::open(harness.store(), &key("s")) };
+    assert_eq!(hand.row, row);
     assert_eq!(hand.try_commit(a_bit_of_everything), Err(StoreError::LeaseLost));
 }
 
@@ -90,7 +92,7 @@ pub fn appends_are_applied_in_the_order_of_the_calls(harness: &mut Harness) {
     let words: Vec<String> = (0..500).map(|n| format!("{n} ")).collect();
     let answers: Vec<_> = words.iter().map(|word| hand.submit(|c| c.process().delta("p", word))).collect();
     for (n, answer) in answers.into_iter().enumerate() {
-        assert_eq!(answer.recv(), Ok(Ok(Receipt::of(&format!("commit-{}", n + 2)))));
+        assert_eq!(answer.recv(), Ok(Ok(Receipt::new(&format!("commit-{}", n + 2), hand.fence))));
     }
     assert_eq!(hand.part("p"), streaming("p", 1, &words.concat()).body);
 }
@@ -108,7 +110,10 @@ pub fn a_refused_append_does_not_harm_its_neighbours(harness: &mut Harness) {
             3 => assert_eq!(answer, Err(StoreError::LeaseLost)),
             5 => assert_eq!(answer, Err(StoreError::Conflict)),
             _ => {
-                assert_eq!((answer, hand.snapshot().session), (Ok(Receipt::of("commit-1")), hand.row.clone()))
+                assert_eq!(
+                    (answer, hand.snapshot().session),
+                    (Ok(Receipt::new("commit-1", hand.fence)), hand.row.clone())
+                )
             }
         }
     }
@@ -118,12 +123,12 @@ pub fn a_refused_append_does_not_harm_its_neighbours(harness: &mut Harness) {
 pub fn the_last_commit_id_tells_which_attempt_went_through(harness: &mut Harness) {
     let mut hand = Hand::create(harness.store(), "s");
     let receipt = hand.commit(|c| c.commit_id("attempt-a"));
-    assert_eq!(receipt, Receipt::of("attempt-a"));
+    assert_eq!(receipt, Receipt::new("attempt-a", hand.fence));
     let row = hand.row.clone();
     hand.row.commits = 0;
     assert!(hand.try_commit(|c| c.commit_id("attempt-b")).is_err());
     harness.reopen();
-    let reloaded = ask(|reply| harness.store().reload(&key("s"), reply)).expect("it exists");
+    let reloaded = ask(|reply| harness.store().open(&key("s"), reply)).expect("it exists").rows;
     assert_eq!(reloaded.session, row);
 }
 

@@ -9,7 +9,7 @@ use crate::{
         message::ToolState,
     },
     storage::{
-        ListPage, MessagePage, Store, StoreError,
+        Authority, ListPage, MessagePage, OwnerId, Store, StoreError,
         fixture::{
             AGENT, CommitBuilder, Hand, ask, done, interaction, key, key_of, later, session_row, tool,
         },
@@ -69,8 +69,10 @@ pub fn an_unknown_session_is_not_found_by_any_call(harness: &mut Harness) {
     let page = MessagePage { before_sequence: None, limit: 1 };
     let refused = Some(StoreError::NotFound);
     assert_eq!(ask(|reply| store.open(key, reply)).err(), refused);
-    assert_eq!(ask(|reply| store.reload(key, reply)).err(), refused);
-    assert_eq!(ask(|reply| store.append(key, 1, commit.into(), reply)).err(), refused);
+    let me = OwnerId::from("me");
+    assert_eq!(ask(|reply| store.catch_up(key, 0, reply)).err(), refused);
+    assert_eq!(ask(|reply| store.append(key, &me, Authority::Guest, commit.into(), reply)).err(), refused);
+    assert_eq!(ask(|reply| store.release(key, &me, reply)).err(), refused);
     assert_eq!(ask(|reply| store.messages(key, page, reply)).err(), refused);
     assert_eq!(ask(|reply| store.snapshot(key, 1, reply)).err(), refused);
     assert_eq!(ask(|reply| store.pending(key, reply)).err(), refused);

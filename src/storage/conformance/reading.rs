@@ -220,7 +220,7 @@ pub fn values_may_be_nested_as_deep_as_the_limit(harness: &mut Harness) {
     let PartBody::Tool(call) = hand.part("p") else { panic!("p is a call") };
     assert_eq!((call.input, call.output), (Some(deep.clone()), Some(deep.clone())));
     assert_eq!(call.interactions, Some(vec![asked]));
-    let reloaded = ask(|reply| hand.store.reload(&hand.key, reply)).expect("it exists");
+    let reloaded = ask(|reply| hand.store.open(&hand.key, reply)).expect("it exists").rows;
     assert_eq!(reloaded.replay_records[0].request, deep);
 }
 

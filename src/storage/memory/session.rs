@@ -14,7 +14,7 @@ use crate::{
         interaction::Interaction,
         message::{Message, Part, PartBody},
     },
-    storage::{MessagePage, cursor::Pending, shown},
+    storage::{MessagePage, Ownership, cursor::Pending, shown},
 };
 
 /// Rows in the order they were first written, found by id.
@@ -51,8 +51,7 @@ impl<T> Rows<T> {
 pub(super) struct Session {
     pub row: SessionRow,
     pub archived: bool,
-    /// The last fencing number given.
-    pub fence: Option<u64>,
+    pub ownership: Ownership,
     queue: Vec<QueueRow>,
     /// The unfinished Turn; nobody reads one that ended.
     turn: Option<TurnRow>,
@@ -70,11 +69,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub fn new(row: SessionRow) -> Self {
+    pub fn new(row: SessionRow, fence: u64) -> Self {
         Self {
             row,
             archived: false,
-            fence: None,
+            ownership: Ownership { fence, owner: None },
             queue: Vec::new(),
             turn: None,
             messages: Rows::new(),
@@ -176,6 +175,10 @@ impl Session {
                 shown::append_fragment(&mut row.part.body, &delta.text);
             }
         }
+    }
+
+    pub fn is_unfinished(&self) -> bool {
+        !self.archived && self.row.active_turn_id.is_some()
     }
 
     pub fn open_rows(&self) -> OpenRows {

@@ -4,6 +4,8 @@ use rusqlite::{Connection, params};
 
 use super::{
     json::to_json,
+    lifecycle,
+    owners::Owners,
     rows::{self, Found, find, signed},
     sql,
 };
@@ -12,21 +14,28 @@ use crate::{
         change::{Change, Commit, InteractionRow, JournalEntry, PartRow},
         engine::Receipt,
     },
-    storage::{SessionKey, StoreError, shown},
+    storage::{Authority, OwnerId, SessionKey, StoreError, shown},
 };
 
 pub(super) fn append(
     db: &Connection,
+    owners: &Owners,
     key: &SessionKey,
-    fence: u64,
+    by: &OwnerId,
+    authority: Authority,
     commit: &Commit,
 ) -> Result<Receipt, StoreError> {
     let found = find(db, key)?;
-    if found.fence != Some(fence) {
-        return Err(StoreError::LeaseLost);
+    let fence = found.ownership.fence;
+    match authority {
+        Authority::Owner { fence: shown } if shown != fence => return Err(StoreError::LeaseLost),
+        Authority::Taking { seen } if seen != fence => return Err(StoreError::Conflict),
+        _ if found.commits != commit.expected_commits => return Err(StoreError::Conflict),
+        _ => {}
     }
-    if found.commits != commit.expected_commits {
-        return Err(StoreError::Conflict);
+    let fence = lifecycle::own(db, owners, &found, by, authority, commit.unfinished)?;
+    if commit.journal.is_empty() && !matches!(authority, Authority::Owner { .. }) {
+        lifecycle::note(db, Some(found.id))?;
     }
     let revision = commit.journal.last().map_or(found.revision, |entry| entry.revision);
     let target = Target { db, key, found, revision };
@@ -38,7 +47,7 @@ pub(super) fn append(
     for entry in &commit.journal {
         target.publish(entry)?;
     }
-    Ok(Receipt::of(&commit.commit_id))
+    Ok(Receipt::new(&commit.commit_id, fence))
 }
 
 struct Target<'a> {

@@ -6,8 +6,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     json::from_json,
+    owners::Owners,
     read,
-    rows::{self, Found, find, unsigned},
+    rows::{self, Found, find, signed, unsigned},
     sql,
 };
 use crate::{
@@ -15,22 +16,101 @@ use crate::{
         change::{MessageRow, OpenRows, PartRow, QueueRow, SessionRow, TurnRow},
         message::PartBody,
     },
-    storage::{Opened, SessionKey, StoreError},
+    storage::{Authority, CaughtUp, Opened, OwnerId, Ownership, SessionKey, StoreError, UnfinishedSession},
 };
 
-pub(super) fn create(db: &Connection, key: &SessionKey, row: &SessionRow) -> Result<(), StoreError> {
-    if rows::create_session(db, key, row)? { Ok(()) } else { Err(StoreError::Exists) }
+/// How many notes are kept: others look for them every few milliseconds.
+const KEPT_NOTES: i64 = 10_000;
+
+pub(super) fn create(db: &Connection, key: &SessionKey, row: &SessionRow) -> Result<u64, StoreError> {
+    let fence = next_fence(db)?;
+    if rows::create_session(db, key, row, fence)? { Ok(fence) } else { Err(StoreError::Exists) }
 }
 
 pub(super) fn open(db: &Connection, key: &SessionKey) -> Result<Opened, StoreError> {
     let found = find(db, key)?;
-    let fence: i64 = db.prepare_cached(sql::NEXT_FENCE)?.query_row([], |row| row.get(0))?;
-    db.prepare_cached(sql::SET_FENCE)?.execute([found.id, fence])?;
-    Ok(Opened { rows: open_rows(db, &found)?, fence: unsigned(fence) })
+    let rows = open_rows(db, &found)?;
+    Ok(Opened { rows, ownership: found.ownership })
 }
 
-pub(super) fn reload(db: &Connection, key: &SessionKey) -> Result<OpenRows, StoreError> {
-    open_rows(db, &find(db, key)?)
+pub(super) fn catch_up(db: &Connection, key: &SessionKey, after: u64) -> Result<CaughtUp, StoreError> {
+    let opened = open(db, key)?;
+    let journal = read::journal(db, key, after, u32::MAX)?.into_iter().map(|(_, body)| body).collect();
+    Ok(CaughtUp { opened, journal })
+}
+
+fn next_fence(db: &Connection) -> Result<u64, StoreError> {
+    Ok(unsigned(db.prepare_cached(sql::NEXT_FENCE)?.query_row([], |row| row.get(0))?))
+}
+
+/// Writes whose the Session is after a commit, and gives its fencing number.
+pub(super) fn own(
+    db: &Connection,
+    owners: &Owners,
+    found: &Found,
+    by: &OwnerId,
+    authority: Authority,
+    unfinished: bool,
+) -> Result<u64, StoreError> {
+    let fence = match authority {
+        Authority::Guest => return Ok(found.ownership.fence),
+        Authority::Owner { fence } => fence,
+        Authority::Taking { .. } => next_fence(db)?,
+    };
+    let now = Ownership { fence, owner: unfinished.then(|| by.clone()) };
+    if now == found.ownership {
+        return Ok(fence);
+    }
+    if now.owner.is_some() {
+        owners.show_life(db, by)?;
+    }
+    db.prepare_cached(sql::SET_OWNER)?.execute(params![found.id, signed(fence), now.owner.as_deref()])?;
+    if let Some(former) = found.ownership.owner.as_ref().filter(|former| *former != by) {
+        owners.clear_away(db, former)?;
+    }
+    Ok(fence)
+}
+
+pub(super) fn release(db: &Connection, key: &SessionKey, by: &OwnerId) -> Result<(), StoreError> {
+    let found = find(db, key)?;
+    db.prepare_cached(sql::RELEASE)?.execute(params![found.id, &**by])?;
+    note(db, Some(found.id))
+}
+
+/// Gives up all that an owner has.
+pub(super) fn leave(db: &Connection, owner: &OwnerId) -> Result<Vec<SessionKey>, StoreError> {
+    let mut given_up = Vec::new();
+    let mut statement = db.prepare_cached(sql::RELEASE_ALL)?;
+    let mut rows = statement.query([&**owner])?;
+    while let Some(row) = rows.next()? {
+        let key = SessionKey {
+            agent_id: row.get::<_, String>(1)?.into(),
+            session_id: row.get::<_, String>(2)?.into(),
+        };
+        given_up.push((row.get(0)?, key));
+    }
+    for (session, _) in &given_up {
+        note(db, Some(*session))?;
+    }
+    db.prepare_cached(sql::DISCHARGE)?.execute([&**owner])?;
+    Ok(given_up.into_iter().map(|(_, key)| key).collect())
+}
+
+/// Lets other processes notice what the journal does not show.
+pub(super) fn note(db: &Connection, session: Option<i64>) -> Result<(), StoreError> {
+    db.prepare_cached(sql::NOTE)?.execute([session])?;
+    db.prepare_cached(sql::FORGET_NOTES)?.execute([db.last_insert_rowid() - KEPT_NOTES])?;
+    Ok(())
+}
+
+pub(super) fn unfinished(db: &Connection, agent_id: &str) -> Result<Vec<UnfinishedSession>, StoreError> {
+    let mut statement = db.prepare_cached(sql::UNFINISHED)?;
+    read::collect(statement.query([agent_id])?, |row| {
+        Ok(UnfinishedSession {
+            session_id: row.get::<_, String>(0)?.into(),
+            owner: row.get::<_, Option<String>>(1)?.map(OwnerId::from),
+        })
+    })
 }
 
 pub(super) fn archive(db: &Connection, key: &SessionKey) -> Result<(), StoreError> {
@@ -50,7 +130,7 @@ pub(super) fn remove(db: &Connection, key: &SessionKey) -> Result<(), StoreError
         return Err(StoreError::Running);
     }
     db.prepare_cached(sql::REMOVE)?.execute([found.id])?;
-    Ok(())
+    note(db, None)
 }
 
 fn open_rows(db: &Connection, found: &Found) -> Result<OpenRows, StoreError> {

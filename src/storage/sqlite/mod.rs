@@ -11,12 +11,14 @@ mod json;
 mod lifecycle;
 mod list;
 mod migrations;
+mod owners;
 mod read;
 mod reader;
 mod request;
 mod rows;
 mod shared;
 mod sql;
+mod watch;
 mod worker;
 mod writer;
 
@@ -34,12 +36,13 @@ use std::{
 
 use rusqlite::Connection;
 
-use self::{request::Call, worker::Worker};
+use self::{owners::Owners, request::Call, worker::Worker};
 use super::{
-    ListPage, MessagePage, Opened, PendingList, Reply, SessionKey, SessionList, Snapshot, Store, StoreError,
+    Authority, CaughtUp, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList, Reply,
+    SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
 };
 use crate::core::{
-    change::{Commit, Durability, OpenRows, SessionRow},
+    change::{Commit, Durability, SessionRow},
     engine::Receipt,
     interaction::Interaction,
     message::Message,
@@ -90,6 +93,7 @@ struct Database {
     busy_timeout: Duration,
     full: AtomicBool,
     transactions: AtomicU64,
+    owners: Owners,
 }
 
 impl Database {
@@ -106,9 +110,11 @@ impl Database {
 impl SqliteStore {
     /// Names the file; it is opened, and made where it is missing, by the first request.
     pub fn open(path: impl AsRef<Path>, options: SqliteOptions) -> Self {
+        // An absolute path has none of the names that mean something else to SQLite.
+        let path = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned());
         let database = Arc::new(Database {
-            // An absolute path has none of the names that mean something else to SQLite.
-            path: std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned()),
+            owners: Owners::new(&path),
+            path,
             busy_timeout: options.busy_timeout,
             full: AtomicBool::new(options.synchronous == Synchronous::Full),
             transactions: AtomicU64::new(0),
@@ -141,6 +147,18 @@ impl SqliteStore {
         self.writer.submit(Call::boxed(durability, reply, work));
     }
 
+    /// A reply that gives the other members notice, once its caller has it.
+    fn notifying<T: 'static>(&self, key: &SessionKey, by: &OwnerId, reply: Reply<T>) -> Reply<T> {
+        let (key, by, database) = (key.clone(), by.clone(), self.database.clone());
+        Box::new(move |result| {
+            let written = result.is_ok();
+            reply(result);
+            if written {
+                database.owners.notify_others(&key, &by);
+            }
+        })
+    }
+
     fn read<T: Send + 'static>(
         &self,
         reply: Reply<T>,
@@ -156,25 +174,72 @@ impl Store for SqliteStore {
         self.reader.close();
     }
 
-    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<()>) {
+    fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<u64>) {
         let key = key.clone();
         self.write(Durability::Power, reply, move |db| lifecycle::create(db, &key, &row));
     }
 
     fn open(&self, key: &SessionKey, reply: Reply<Opened>) {
         let key = key.clone();
-        // A power cut ends every process that could have been given a number.
         self.write(Durability::Process, reply, move |db| lifecycle::open(db, &key));
     }
 
-    fn reload(&self, key: &SessionKey, reply: Reply<OpenRows>) {
+    fn catch_up(&self, key: &SessionKey, after: u64, reply: Reply<CaughtUp>) {
         let key = key.clone();
-        self.write(Durability::Process, reply, move |db| lifecycle::reload(db, &key));
+        self.write(Durability::Process, reply, move |db| lifecycle::catch_up(db, &key, after));
     }
 
-    fn append(&self, key: &SessionKey, fence: u64, commit: Arc<Commit>, reply: Reply<Receipt>) {
-        let key = key.clone();
-        self.write(commit.durability, reply, move |db| append::append(db, &key, fence, &commit));
+    fn append(
+        &self,
+        key: &SessionKey,
+        by: &OwnerId,
+        authority: Authority,
+        commit: Arc<Commit>,
+        reply: Reply<Receipt>,
+    ) {
+        let (key, by, database) = (key.clone(), by.clone(), self.database.clone());
+        let reply = self.notifying(&key, &by, reply);
+        self.write(commit.durability, reply, move |db| {
+            append::append(db, &database.owners, &key, &by, authority, &commit)
+        });
+    }
+
+    fn release(&self, key: &SessionKey, by: &OwnerId, reply: Reply<()>) {
+        let (key, by) = (key.clone(), by.clone());
+        let reply = self.notifying(&key, &by, reply);
+        self.write(Durability::Process, reply, move |db| lifecycle::release(db, &key, &by));
+    }
+
+    fn join(&self, member: Member) {
+        self.database.owners.join(member);
+    }
+
+    fn leave(&self, owner: &OwnerId) {
+        let owners = &self.database.owners;
+        owners.leave(owner);
+        if !owners.has_owned(owner) {
+            return;
+        }
+        let (owner, database) = (owner.clone(), self.database.clone());
+        let of_reply = owner.clone();
+        let reply = Box::new(move |given_up: Result<Vec<SessionKey>, StoreError>| {
+            // Where this failed, the lock that goes with the process says that the owner is gone.
+            database.owners.forget(&of_reply);
+            for key in given_up.unwrap_or_default() {
+                database.owners.notify_others(&key, &of_reply);
+            }
+        });
+        self.write(Durability::Process, reply, move |db| lifecycle::leave(db, &owner));
+    }
+
+    fn liveness(&self, owner: &OwnerId, reply: Reply<Liveness>) {
+        let (owner, database) = (owner.clone(), self.database.clone());
+        self.read(reply, move |db| database.owners.liveness(db, &owner));
+    }
+
+    fn unfinished(&self, agent_id: &str, reply: Reply<Vec<UnfinishedSession>>) {
+        let agent_id = agent_id.to_owned();
+        self.read(reply, move |db| lifecycle::unfinished(db, &agent_id));
     }
 
     fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>) {
@@ -218,6 +283,7 @@ impl Store for SqliteStore {
     }
 
     fn remove(&self, key: &SessionKey, reply: Reply<()>) {
+        let reply = self.notifying(key, &OwnerId::from(""), reply);
         let key = key.clone();
         self.write(Durability::Power, reply, move |db| lifecycle::remove(db, &key));
     }

@@ -11,13 +11,13 @@ use crate::{
         change::{ApprovalMode, MessageRow, SessionRow},
         message::Role,
     },
-    storage::{SessionKey, StoreError},
+    storage::{OwnerId, Ownership, SessionKey, StoreError},
 };
 
 /// What a call has to know of a Session before it does anything.
 pub(super) struct Found {
     pub id: i64,
-    pub fence: Option<u64>,
+    pub ownership: Ownership,
     pub commits: u64,
     pub revision: u64,
     pub active_turn_id: Option<String>,
@@ -29,7 +29,10 @@ pub(super) fn find(db: &Connection, key: &SessionKey) -> Result<Found, StoreErro
     let found = statement.query_row(params![&*key.agent_id, &*key.session_id], |row| {
         Ok(Found {
             id: row.get(0)?,
-            fence: row.get::<_, Option<i64>>(1)?.map(unsigned),
+            ownership: Ownership {
+                fence: unsigned(row.get(1)?),
+                owner: row.get::<_, Option<String>>(6)?.map(OwnerId::from),
+            },
             commits: unsigned(row.get(2)?),
             revision: unsigned(row.get(3)?),
             active_turn_id: row.get(4)?,
@@ -56,6 +59,7 @@ pub(super) fn session(db: &Connection, session: i64) -> Result<SessionRow, Store
         active_turn_id: row.get(8)?,
         created_at: row.get(9)?,
         updated_at: row.get(10)?,
+        last_guest_commit_id: row.get(11)?,
     })
 }
 
@@ -64,6 +68,7 @@ pub(super) fn create_session(
     db: &Connection,
     key: &SessionKey,
     row: &SessionRow,
+    fence: u64,
 ) -> Result<bool, StoreError> {
     let added = db.prepare_cached(sql::CREATE_SESSION)?.execute(params![
         &*key.agent_id,
@@ -78,6 +83,8 @@ pub(super) fn create_session(
         row.active_turn_id,
         row.created_at,
         row.updated_at,
+        row.last_guest_commit_id,
+        signed(fence),
     ])?;
     Ok(added > 0)
 }
@@ -95,6 +102,7 @@ pub(super) fn put_session(db: &Connection, session: i64, row: &SessionRow) -> Re
         row.active_turn_id,
         row.created_at,
         row.updated_at,
+        row.last_guest_commit_id,
     ])?;
     Ok(())
 }

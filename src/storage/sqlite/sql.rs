@@ -9,23 +9,39 @@ macro_rules! statements {
 }
 
 statements! {
-    FIND_SESSION = "SELECT id, fence, commits, revision, active_turn_id, archived_at FROM sessions
+    FIND_SESSION = "SELECT id, fence, commits, revision, active_turn_id, archived_at, owner FROM sessions
         WHERE agent_id = ?1 AND session_id = ?2";
     SESSION = "SELECT session_id, metadata, approval_mode, effective_approval_mode, revision, commits,
-        last_commit_id, message_count, active_turn_id, created_at, updated_at FROM sessions WHERE id = ?1";
+        last_commit_id, message_count, active_turn_id, created_at, updated_at, last_guest_commit_id
+        FROM sessions WHERE id = ?1";
     CREATE_SESSION = "INSERT INTO sessions (agent_id, session_id, metadata, approval_mode,
         effective_approval_mode, revision, commits, last_commit_id, message_count, active_turn_id, created_at,
-        updated_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+        updated_at, last_guest_commit_id, fence) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
         ON CONFLICT (agent_id, session_id) DO NOTHING";
     NEXT_FENCE = "UPDATE store SET last_fence = last_fence + 1 RETURNING last_fence";
-    SET_FENCE = "UPDATE sessions SET fence = ?2 WHERE id = ?1";
+    SET_OWNER = "UPDATE sessions SET fence = ?2, owner = ?3 WHERE id = ?1";
+    RELEASE = "UPDATE sessions SET owner = NULL WHERE id = ?1 AND owner = ?2";
+    RELEASE_ALL = "UPDATE sessions SET owner = NULL WHERE owner = ?1 RETURNING id, agent_id, session_id";
+    OWNS_ANYTHING = "SELECT EXISTS (SELECT 1 FROM sessions WHERE owner = ?1)";
+    ENLIST = "INSERT INTO owners (owner, beat) VALUES (?1, 0) ON CONFLICT (owner) DO NOTHING";
+    DISCHARGE = "DELETE FROM owners WHERE owner = ?1";
+    BEAT = "UPDATE owners SET beat = beat + 1 WHERE owner = ?1";
+    BEAT_OF = "SELECT beat FROM owners WHERE owner = ?1";
+    NOTE = "INSERT INTO notices (session) VALUES (?1)";
+    FORGET_NOTES = "DELETE FROM notices WHERE id <= ?1";
+    PLACE = "SELECT ifnull((SELECT max(id) FROM journal), 0), ifnull((SELECT max(id) FROM notices), 0)";
+    PUBLISHED_SINCE = "SELECT session FROM journal WHERE id > ?1";
+    NOTED_SINCE = "SELECT session FROM notices WHERE id > ?1";
+    KEY_OF = "SELECT agent_id, session_id FROM sessions WHERE id = ?1";
+    UNFINISHED = "SELECT session_id, owner FROM sessions
+        WHERE agent_id = ?1 AND active_turn_id IS NOT NULL AND archived_at IS NULL ORDER BY session_id";
     ARCHIVE = "UPDATE sessions SET archived_at = ?2 WHERE id = ?1 AND archived_at IS NULL";
     REMOVE = "DELETE FROM sessions WHERE id = ?1";
 
     COUNT_COMMIT = "UPDATE sessions SET commits = ?2, last_commit_id = ?3, revision = ?4 WHERE id = ?1";
     PUT_SESSION = "UPDATE sessions SET metadata = ?2, approval_mode = ?3, effective_approval_mode = ?4,
         revision = ?5, commits = ?6, last_commit_id = ?7, message_count = ?8, active_turn_id = ?9,
-        created_at = ?10, updated_at = ?11 WHERE id = ?1";
+        created_at = ?10, updated_at = ?11, last_guest_commit_id = ?12 WHERE id = ?1";
     PUT_TURN = "INSERT INTO turns (session, turn_id, body) VALUES (?1, ?2, ?3)
         ON CONFLICT (session, turn_id) DO UPDATE SET body = excluded.body";
     PUT_MESSAGE = "INSERT INTO messages (session, message_id, turn_id, role, sequence, revision, part_count,

@@ -31,7 +31,7 @@ fn impatient(path: &Path) -> SqliteStore {
 }
 
 fn create(store: &SqliteStore, session_id: &str) -> Result<(), StoreError> {
-    ask(|reply| store.create(&key(session_id), session_row(session_id), reply))
+    ask(|reply| store.create(&key(session_id), session_row(session_id), reply)).map(drop)
 }
 
 /// Runs something on the writer's thread, as a call of its own.

@@ -1,24 +1,37 @@
 //! The writer's loop: takes what waits, and commits it together.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{Arc, atomic::Ordering, mpsc::RecvTimeoutError};
 
 use rusqlite::Connection;
 
-use super::{Database, Synchronous, error::keeps_connection, migrations, request::Request, worker::Inbox};
+use super::{
+    Database, Synchronous, error::keeps_connection, migrations, request::Request, watch::Watch, worker::Inbox,
+};
 use crate::{core::change::Durability, storage::StoreError};
 
 /// Bounds how long the first request of a batch waits for the others.
 const MAX_BATCH: usize = 256;
 
 pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
-    let mut writer = Writer { database: database.clone(), connection: None };
-    while let Ok(first) = inbox.recv() {
+    let mut writer = Writer { database: database.clone(), connection: None, watch: Watch::default() };
+    loop {
+        let first = match writer.wait(inbox) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                writer.look_around();
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         let mut batch = vec![first];
         batch.extend(inbox.try_iter().take(MAX_BATCH - 1));
         let outcome = writer.commit(&mut batch);
         // In order, and also to those that were refused: what refused them may have been undone with the rest.
         for request in batch {
             request.answer(outcome.clone());
+        }
+        if writer.watch.due_in().is_zero() {
+            writer.look_around();
         }
     }
 }
@@ -27,9 +40,34 @@ struct Writer {
     database: Arc<Database>,
     /// With what it is set to.
     connection: Option<(Connection, Synchronous)>,
+    watch: Watch,
 }
 
 impl Writer {
+    /// Waits for a request, or until it is time to look around.
+    fn wait(&self, inbox: &Inbox) -> Result<Box<dyn Request>, RecvTimeoutError> {
+        if self.database.owners.is_empty() || self.connection.is_none() {
+            return inbox.recv().map_err(|_| RecvTimeoutError::Disconnected);
+        }
+        inbox.recv_timeout(self.watch.due_in())
+    }
+
+    /// Notices what other processes did, and shows them that this one lives.
+    fn look_around(&mut self) {
+        let Some((connection, _)) = &self.connection else { return };
+        let owners = &self.database.owners;
+        let outcome = self.watch.look(connection, owners).and_then(|()| owners.beat(connection));
+        // The next look is soon, and a request that meets the same error tells its caller.
+        if outcome.is_err_and(|error| !keeps_connection(&error)) {
+            self.drop_connection();
+        }
+    }
+
+    fn drop_connection(&mut self) {
+        self.connection = None;
+        self.watch = Watch::default();
+    }
+
     /// Runs a batch as one transaction.
     fn commit(&mut self, batch: &mut [Box<dyn Request>]) -> Result<(), StoreError> {
         let durability = batch.iter().map(|request| request.durability()).max().unwrap_or(Durability::Power);
@@ -40,7 +78,7 @@ impl Writer {
             // Fails where SQLite has rolled back already.
             let _ = connection.execute_batch("ROLLBACK");
             if !keeps_connection(error) {
-                self.connection = None;
+                self.drop_connection();
             }
         } else {
             self.database.transactions.fetch_add(1, Ordering::Relaxed);

@@ -17,18 +17,20 @@ CREATE TABLE sessions (
   revision INTEGER NOT NULL,
   commits INTEGER NOT NULL,
   last_commit_id TEXT NOT NULL,
+  last_guest_commit_id TEXT NOT NULL,
   message_count INTEGER NOT NULL,
   active_turn_id TEXT,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   archived_at INTEGER,
-  -- NULL until it was opened for the first time.
-  fence INTEGER,
+  fence INTEGER NOT NULL,
+  -- Set while something is unfinished and nobody gave it up.
   owner TEXT,
-  lease_expires_at INTEGER,
   UNIQUE (agent_id, session_id)
 ) STRICT;
 CREATE INDEX sessions_listed ON sessions (agent_id, updated_at DESC, session_id) WHERE archived_at IS NULL;
+CREATE INDEX sessions_owned ON sessions (owner) WHERE owner IS NOT NULL;
+CREATE INDEX sessions_unfinished ON sessions (agent_id, session_id) WHERE active_turn_id IS NOT NULL;
 CREATE INDEX sessions_archived ON sessions (agent_id, updated_at DESC, session_id) WHERE archived_at IS NOT NULL;
 
 CREATE TABLE turns (
@@ -114,4 +116,16 @@ CREATE TABLE journal (
   delta_part_id TEXT,
   delta_text TEXT,
   UNIQUE (session, revision)
+) STRICT;
+
+CREATE TABLE owners (
+  owner TEXT PRIMARY KEY,
+  -- Grows from time to time while its process lives.
+  beat INTEGER NOT NULL
+) STRICT;
+
+-- Changes that publish nothing and that other processes have to notice. A session of NULL means any.
+CREATE TABLE notices (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER
 ) STRICT;

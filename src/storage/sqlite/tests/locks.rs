@@ -54,6 +54,6 @@ fn two_stores_on_one_file_see_each_others_commits() {
     let seen = ask(|reply| two.snapshot(&hand.key, 10, reply)).expect("it exists");
     assert_eq!(seen, hand.snapshot());
     let mut taken_over = Hand::open(&two, &hand.key);
-    assert_eq!(hand.try_commit(|c| c.publish("{}")), Err(StoreError::LeaseLost));
     taken_over.commit(|c| c.publish("{}"));
+    assert_eq!(hand.try_commit(|c| c.publish("{}")), Err(StoreError::LeaseLost));
 }

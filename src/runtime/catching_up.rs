@@ -1,0 +1,160 @@
+//! A runner that no longer knows how its Session stands asks the store: after a commit that failed, after one of
+//! somebody else.
+
+use std::{
+    sync::{Arc, MutexGuard},
+    time::Duration,
+};
+
+use super::{
+    flight::{Flight, Phase},
+    runner::{Inner, Runner},
+    standing::Standing,
+};
+use crate::{
+    core::{change::OpenRows, engine::Receipt, input::Input},
+    storage::{CaughtUp, Opened, Ownership, StoreError},
+};
+
+const LONGEST_RETRY: Duration = Duration::from_secs(5);
+
+impl Runner {
+    /// Somebody else has changed the Session, or may have.
+    pub fn noticed(self: &Arc<Self>) {
+        let mut inner = self.lock();
+        inner.noticed = true;
+        // A store that fails is asked again when its wait is over.
+        if !matches!(inner.phase, Phase::Doubtful(_)) {
+            self.start(inner);
+        }
+    }
+
+    /// Asks the store how the Session stands there, and what became of a commit. The phase is `Driving`.
+    pub(super) fn check(self: &Arc<Self>, flight: Option<Flight>) {
+        let mut inner = self.lock();
+        inner.phase = Phase::Checking;
+        inner.noticed = false;
+        let revision = inner.engine.state().session.revision;
+        drop(inner);
+        let runner = Arc::clone(self);
+        let reply = Box::new(move |result| runner.checked(flight, result));
+        self.outside.store.catch_up(&self.key, revision, reply);
+    }
+
+    fn checked(self: &Arc<Self>, mut flight: Option<Flight>, result: Result<CaughtUp, StoreError>) {
+        let mut inner = self.lock();
+        inner.phase = Phase::Driving;
+        match result {
+            Ok(caught_up) => {
+                if self.caught_up(&mut inner, flight, caught_up) {
+                    drop(inner);
+                    self.drive();
+                } else {
+                    inner.phase = Phase::Idle;
+                    self.try_later(inner);
+                }
+            }
+            Err(StoreError::NotFound) => {
+                if let Some(flight) = &mut flight {
+                    self.fail(&flight.inputs, &StoreError::NotFound, &mut flight.told);
+                }
+                self.lose(&mut inner, StoreError::NotFound);
+                drop(inner);
+                self.drive();
+            }
+            Err(error) => {
+                let waiting: Vec<Input> = inner.inbox.take_calls();
+                self.fail(&waiting, &error, &mut Vec::new());
+                inner.phase = Phase::Doubtful(flight);
+                self.try_later(inner);
+            }
+        }
+        self.outside.host.wake();
+    }
+
+    /// Takes over what the store has; false when what is left to do should wait a little.
+    fn caught_up(
+        self: &Arc<Self>,
+        inner: &mut Inner,
+        flight: Option<Flight>,
+        CaughtUp { opened: Opened { rows, ownership }, journal }: CaughtUp,
+    ) -> bool {
+        let mut failed = false;
+        match flight {
+            Some(flight) if went_through(&flight, &rows) => {
+                let receipt = Receipt::new(&flight.proposal.commit().commit_id, ownership.fence);
+                inner.standing.committed(flight.authority, ownership.fence);
+                let effects = inner.engine.commit(flight.proposal, &receipt);
+                self.perform(inner, effects, &flight.told);
+                // What others committed behind it is another look.
+                inner.noticed |= rows.session.commits != inner.engine.state().session.commits;
+                return true;
+            }
+            Some(mut flight) => {
+                if inner.standing.is_lost_to(&ownership) && inner.engine.state().is_unfinished() {
+                    self.fail(&flight.inputs, &StoreError::LeaseLost, &mut flight.told);
+                }
+                let told = flight.told;
+                flight.inputs.retain(|input| input.ticket().is_none_or(|ticket| !told.contains(&ticket)));
+                inner.inbox.put_back(flight.inputs);
+                failed = true;
+            }
+            None => {}
+        }
+        let same_commits = rows.session.commits == inner.engine.state().session.commits;
+        if same_commits && inner.standing.agrees_with(&ownership) {
+            // The store reads but did not write: what is left is not tried again at once.
+            return !failed || inner.inbox.is_empty();
+        }
+        self.follow(inner, rows, &journal, ownership);
+        true
+    }
+
+    /// Somebody else has committed, or taken the Session, or given it up.
+    fn follow(
+        self: &Arc<Self>,
+        inner: &mut Inner,
+        rows: OpenRows,
+        journal: &[Arc<str>],
+        ownership: Ownership,
+    ) {
+        let lost = inner.standing.is_lost_to(&ownership);
+        if lost && inner.engine.state().is_unfinished() {
+            self.lose(inner, StoreError::LeaseLost);
+            return;
+        }
+        let is_owner = inner.standing.is_mine() && !lost;
+        if !is_owner {
+            inner.standing = Standing::seen(ownership, &self.me);
+        }
+        let effects = inner.engine.catch_up(rows, journal, is_owner);
+        self.perform(inner, effects, &[]);
+        if !is_owner && inner.standing.other().is_none() && inner.engine.state().is_unfinished() {
+            // Nobody goes on with it: whoever can does.
+            inner.inbox.push(Input::GoOn);
+        }
+    }
+
+    /// Comes back after a while.
+    fn try_later(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
+        let wait = inner.retry;
+        inner.retry = (wait * 2).min(LONGEST_RETRY);
+        if inner.released {
+            self.let_go(inner);
+            return;
+        }
+        drop(inner);
+        let runner = Arc::downgrade(self);
+        let again = Box::new(move || {
+            if let Some(runner) = runner.upgrade() {
+                runner.start(runner.lock());
+            }
+        });
+        self.outside.clock.after(wait, again);
+    }
+}
+
+fn went_through(flight: &Flight, rows: &OpenRows) -> bool {
+    let id = &flight.proposal.commit().commit_id;
+    [&rows.session.last_commit_id, &rows.session.last_guest_commit_id].contains(&id)
+}

@@ -1,0 +1,83 @@
+//! How a Session leaves a runner: lost to somebody else, or let go; and how one comes that nobody has any more.
+
+use std::sync::{Arc, MutexGuard};
+
+use super::{
+    flight::Phase,
+    runner::{Inner, Runner},
+};
+use crate::{
+    core::{error::Refusal, input::Input},
+    storage::{OwnerId, Reply, StoreError},
+};
+
+impl Runner {
+    /// The Session was removed from the store.
+    pub fn removed(&self) {
+        self.lose(&mut self.lock(), StoreError::NotFound);
+        self.outside.host.wake();
+    }
+
+    /// Nothing more is taken here; the Session can be opened anew.
+    pub fn is_over(&self) -> bool {
+        let inner = self.lock();
+        inner.lost.is_some() || inner.released || inner.engine.state().closed
+    }
+
+    pub(super) fn lose(&self, inner: &mut Inner, why: StoreError) {
+        if inner.lost.is_none() {
+            inner.lost = Some(why.clone());
+            self.outside.host.lost(&self.session, why.into());
+        }
+    }
+
+    /// The handle is given up: whoever is about to open it has to open the Session anew. What has happened by now
+    /// is written first, and nothing more is started; then the Session has no owner here.
+    pub fn release(self: &Arc<Self>, reply: Reply<()>) {
+        let mut inner = self.lock();
+        inner.released = true;
+        inner.inbox.keep_what_has_happened();
+        inner.on_release = Some(reply);
+        match inner.phase {
+            Phase::Driving | Phase::Appending { .. } | Phase::Checking => {}
+            // A store that fails is not waited for.
+            Phase::Idle | Phase::Doubtful(_) => self.let_go(inner),
+        }
+    }
+
+    /// Ends what [`release`](Self::release) began, where it was called.
+    pub(super) fn let_go(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
+        let Some(reply) = inner.on_release.take() else { return };
+        let waiting = std::mem::take(&mut inner.inbox).take_calls();
+        let owns = inner.standing.is_mine() && inner.engine.state().is_unfinished();
+        drop(inner);
+        for ticket in waiting.iter().filter_map(Input::ticket) {
+            self.outside.host.answer(ticket, Err(Refusal::closed().into()));
+        }
+        if owns {
+            self.outside.store.release(&self.key, &self.me, reply);
+        } else {
+            reply(Ok(()));
+        }
+    }
+
+    /// Who owns the Session elsewhere.
+    pub(super) fn other_owner(&self) -> Option<OwnerId> {
+        let inner = self.lock();
+        if inner.lost.is_some() || inner.released { None } else { inner.standing.other().cloned() }
+    }
+
+    /// Whether this runner owns the Session, so that nobody else can have changed more of it than an answer.
+    pub(super) fn is_owner(&self) -> bool {
+        self.lock().standing.is_mine()
+    }
+
+    /// The owner will not go on with the Session: whoever has a model takes it.
+    pub(super) fn owner_is_gone(self: &Arc<Self>, owner: &OwnerId) {
+        let mut inner = self.lock();
+        if inner.standing.owner_is_gone(owner) {
+            inner.inbox.push(Input::GoOn);
+            self.start(inner);
+        }
+    }
+}
