@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     change::{TurnStatus, Usage},
@@ -20,10 +21,13 @@ pub enum Effect {
         ticket: Ticket,
         result: Result<Answer, Refusal>,
     },
-    /// A response to an Interaction that is no longer open: the store knows whether it ever was.
+    /// A response to an Interaction that is not open: the store knows whether it ever was, or has just become so.
     AnswerFromHistory {
         ticket: Ticket,
         interaction_id: String,
+        response: Value,
+        /// That was looked for already.
+        again: bool,
     },
     /// Hands a committed Mutation to the subscribers, as JSON text.
     Publish {

@@ -175,8 +175,8 @@ impl Draft<'_> {
             Input::Approval { ticket, request, from_call } => {
                 self.request_approval(*ticket, request, *from_call)
             }
-            Input::Respond { ticket, interaction_id, response } => {
-                self.respond(*ticket, interaction_id, response)
+            Input::Respond { ticket, interaction_id, response, again } => {
+                self.respond(*ticket, interaction_id, response, *again)
             }
             Input::Model { step_id, event } => {
                 self.model_event(step_id, event);

@@ -61,6 +61,9 @@ pub enum Input {
         ticket: Ticket,
         interaction_id: Value,
         response: Value,
+        /// It was not known here although it is pending: somebody else has just asked it.
+        #[serde(skip)]
+        again: bool,
     },
     Model {
         step_id: String,

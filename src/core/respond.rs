@@ -21,6 +21,7 @@ impl Draft<'_> {
         ticket: Ticket,
         interaction_id: &Value,
         response: &Value,
+        again: bool,
     ) -> Result<(), Refusal> {
         let Some(interaction_id) = interaction_id.as_str().filter(|id| !id.is_empty()) else {
             return Err(Refusal::invalid(format!(
@@ -30,7 +31,8 @@ impl Draft<'_> {
         };
         let known = self.state.turn.as_ref().and_then(|turn| turn.interaction(interaction_id));
         let Some(row) = known.cloned() else {
-            self.effect(Effect::AnswerFromHistory { ticket, interaction_id: interaction_id.to_owned() });
+            let (interaction_id, response) = (interaction_id.to_owned(), response.clone());
+            self.effect(Effect::AnswerFromHistory { ticket, interaction_id, response, again });
             return Ok(());
         };
         if !row.interaction.is_pending() {

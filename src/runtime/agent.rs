@@ -166,22 +166,13 @@ impl Agent {
             }
             Operation::Interactions { session } => {
                 let runner = self.open_session(session)?;
-                if runner.is_owner() {
-                    self.outside.host.answer(ticket, Ok(runner.read(view::pending_of)));
-                } else {
-                    let reply = self.reply(ticket, |pending: Vec<_>| view::pending_list(&pending));
-                    self.outside.store.pending(runner.key(), reply);
-                }
+                let reply = self.reply(ticket, |pending: Vec<_>| view::interactions(&pending));
+                self.outside.store.pending(runner.key(), reply);
             }
             Operation::Status { session } => {
                 let runner = self.open_session(session)?;
-                if runner.is_owner() {
-                    let status = runner.read(|state| view::status(&state.session).to_string());
-                    self.outside.host.answer(ticket, Ok(status));
-                } else {
-                    let status = |snapshot: Snapshot| view::status(&snapshot.session).to_string();
-                    self.outside.store.snapshot(runner.key(), 1, self.reply(ticket, status));
-                }
+                let status = |snapshot: Snapshot| view::status(&snapshot.session).to_string();
+                self.outside.store.snapshot(runner.key(), 0, self.reply(ticket, status));
             }
             Operation::Journal { session, after, limit } => {
                 let runner = self.open_session(session)?;

@@ -6,13 +6,19 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use super::{
     flight::{Flight, Phase},
     runner::{Inner, Runner},
     standing::Standing,
 };
 use crate::{
-    core::{change::OpenRows, engine::Receipt, input::Input},
+    core::{
+        change::OpenRows,
+        engine::Receipt,
+        input::{Input, Ticket},
+    },
     storage::{CaughtUp, Opened, Ownership, StoreError},
 };
 
@@ -27,6 +33,15 @@ impl Runner {
         if !matches!(inner.phase, Phase::Doubtful(_)) {
             self.start(inner);
         }
+    }
+
+    /// Somebody else has just asked what is answered here: once that is known here it is decided.
+    pub(super) fn respond_again(self: &Arc<Self>, ticket: Ticket, interaction_id: String, response: Value) {
+        let again = Input::Respond { ticket, interaction_id: interaction_id.into(), response, again: true };
+        let mut inner = self.lock();
+        inner.noticed = true;
+        inner.inbox.push(again);
+        self.start(inner);
     }
 
     /// Asks the store how the Session stands there, and what became of a commit. The phase is `Driving`.

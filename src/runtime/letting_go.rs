@@ -67,11 +67,6 @@ impl Runner {
         if inner.lost.is_some() || inner.released { None } else { inner.standing.other().cloned() }
     }
 
-    /// Whether this runner owns the Session, so that nobody else can have changed more of it than an answer.
-    pub(super) fn is_owner(&self) -> bool {
-        self.lock().standing.is_mine()
-    }
-
     /// The owner will not go on with the Session: whoever has a model takes it.
     pub(super) fn owner_is_gone(self: &Arc<Self>, owner: &OwnerId) {
         let mut inner = self.lock();

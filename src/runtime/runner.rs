@@ -12,6 +12,8 @@ use std::{
     time::Duration,
 };
 
+use serde_json::Value;
+
 use super::{
     decide::decide,
     error::RuntimeError,
@@ -28,7 +30,6 @@ use crate::{
         error::Refusal,
         input::{Input, Ticket},
         interaction::Interaction,
-        state::SessionState,
     },
     storage::{Authority, OwnerId, Reply, SessionKey, StoreError},
 };
@@ -113,11 +114,6 @@ impl Runner {
             }
         }
         self.outside.host.wake();
-    }
-
-    /// Looks at what is open, as of the last commit that is known here.
-    pub fn read<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
-        look(self.lock().engine.state())
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -275,26 +271,31 @@ impl Runner {
                 // Nothing is started any more by one that lets go.
                 Effect::GoOn if inner.released => {}
                 Effect::GoOn => inner.inbox.push(Input::GoOn),
-                Effect::AnswerFromHistory { ticket, interaction_id } => {
-                    self.answer_from_history(ticket, interaction_id)
+                Effect::AnswerFromHistory { ticket, interaction_id, response, again } => {
+                    let again = (!again).then_some(response);
+                    self.answer_from_history(ticket, interaction_id, again);
                 }
                 effect => self.outside.host.perform(&self.session, effect),
             }
         }
     }
 
-    /// The Interaction is not open. The store knows whether it ever was this Session's.
-    fn answer_from_history(&self, ticket: Ticket, interaction_id: String) {
-        let host = Arc::clone(&self.outside.host);
+    /// The Interaction is not open as far as is known here. `again` is decided once more where it is after all.
+    fn answer_from_history(self: &Arc<Self>, ticket: Ticket, interaction_id: String, again: Option<Value>) {
+        let runner = Arc::clone(self);
         let id = interaction_id.clone();
         let reply = Box::new(move |found: Result<Option<Interaction>, StoreError>| {
             let error = match found {
+                Ok(Some(interaction)) if interaction.is_pending() => match again {
+                    Some(response) => return runner.respond_again(ticket, interaction_id, response),
+                    None => Refusal::unknown_interaction(&interaction_id).into(),
+                },
                 Ok(Some(interaction)) => Refusal::terminal(interaction).into(),
                 Ok(None) => Refusal::unknown_interaction(&interaction_id).into(),
                 Err(error) => RuntimeError::from(error),
             };
-            host.answer(ticket, Err(error));
-            host.wake();
+            runner.outside.host.answer(ticket, Err(error));
+            runner.outside.host.wake();
         });
         self.outside.store.interaction(&self.key, &id, reply);
     }

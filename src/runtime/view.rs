@@ -3,23 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::{
-    core::{
-        change::SessionRow,
-        interaction::Interaction,
-        message::Message,
-        state::{SessionState, Turn},
-    },
+    core::{change::SessionRow, interaction::Interaction, message::Message},
     storage::{PAGE_BYTES, PendingList, SessionList, Snapshot},
 };
 
 /// `interactions()`: pending, oldest first.
-pub fn pending_of(state: &SessionState) -> String {
-    let pending = state.turn.iter().flat_map(Turn::pending);
-    let pending: Vec<&Interaction> = pending.map(|row| &row.interaction).collect();
-    serde_json::to_string(&pending).expect("Interactions are plain JSON")
-}
-
-pub fn pending_list(pending: &[Interaction]) -> String {
+pub fn interactions(pending: &[Interaction]) -> String {
     serde_json::to_string(pending).expect("Interactions are plain JSON")
 }
 

@@ -128,7 +128,7 @@ impl Scenario {
         let ticket = self.ticket;
         let answer = self.effects.iter().find_map(|effect| match effect {
             Effect::Answer { ticket: of, result } if *of == ticket => Some(result.clone()),
-            Effect::AnswerFromHistory { ticket: of, interaction_id } if *of == ticket => {
+            Effect::AnswerFromHistory { ticket: of, interaction_id, .. } if *of == ticket => {
                 let known = self.stored.interactions.iter().map(|row| &row.interaction);
                 let found = known.clone().find(|known| known.interaction_id == *interaction_id);
                 Some(Err(found.map_or_else(

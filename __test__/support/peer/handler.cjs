@@ -1,0 +1,96 @@
+// What a peer does when it is asked: an Agent and one Session of it, in whatever process or thread this runs.
+const { appendFileSync } = require("node:fs");
+const { Agent, sqlite, with_approval } = require("@downcity/agent");
+const { ScriptedModel } = require("@downcity/agent/testing");
+
+const ANY = { type: "object" };
+
+/** Tools that write down each time they are entered. */
+function tools_of(file) {
+  const enter = (name) => appendFileSync(`${file}.entered`, `${name}\n`);
+  const quick = async () => {
+    enter("gated");
+    return "gated";
+  };
+  const gated = with_approval({ input_schema: ANY, execute: quick });
+  const patient = {
+    input_schema: ANY,
+    execute: (_, { abort_signal }) => {
+      enter("patient");
+      return new Promise((resolve) => abort_signal.addEventListener("abort", () => resolve("aborted")));
+    },
+  };
+  const asks = {
+    input_schema: ANY,
+    resume: "replay",
+    execute: async (_, { interactions }) => {
+      enter("asks");
+      const { approved } = await interactions.approval.request({ payload: { operation: "tool" } });
+      return { approved };
+    },
+  };
+  return { gated, patient, asks };
+}
+
+function make_handler() {
+  let agent;
+  let session;
+  let turn;
+  const seen = [];
+  const model = (script) => (script === undefined ? undefined : new ScriptedModel(script));
+  const refusal = (error) => ({ refused: error.code ?? error.name, message: error.message });
+  const operations = {
+    agent: ({ file, script, lease_seconds }) => {
+      const storage = sqlite(file);
+      agent = new Agent({ id: "peer", model: model(script), tools: tools_of(file), storage, lease_seconds });
+    },
+    create: async () => {
+      session = await agent.sessions.create({ session_id: "s" });
+      session.subscribe((mutation) => seen.push(mutation));
+    },
+    get: async () => {
+      session = await agent.sessions.get("s");
+      session.subscribe((mutation) => seen.push(mutation));
+      return session.active_turn()?.id ?? null;
+    },
+    claim: async () => (await agent.sessions.claim()).map(({ id }) => id),
+    prompt: async ({ query }) => {
+      turn = await session.prompt({ query });
+      return turn.id;
+    },
+    finished: () => turn.finished,
+    active: () => session.active_turn()?.finished ?? null,
+    turn_id: () => turn.id,
+    respond: (input) => session.respond(input),
+    request: async () => {
+      const { active_turn_id: turn_id } = await session.status();
+      const asked = await session.interactions.request({ type: "vote", turn_id, payload: {} });
+      operations.answered = () => asked.result;
+      return asked.interaction_id;
+    },
+    stop: () => session.stop(),
+    set: ({ config }) => session.set(config),
+    status: () => session.status(),
+    interactions: () => session.interactions(),
+    messages: async () => (await session.messages()).items,
+    snapshot: async () => {
+      const watched = await session.watch(() => {});
+      watched.unsubscribe();
+      return watched.snapshot;
+    },
+    seen: () => seen,
+    close: () => session.close(),
+    detach: () => agent?.detach(),
+    dispose: () => agent?.dispose(),
+  };
+  return async ({ op, input }) => {
+    try {
+      const value = await operations[op](input ?? {});
+      return { value: value === undefined ? null : JSON.parse(JSON.stringify(value)) };
+    } catch (error) {
+      return refusal(error);
+    }
+  };
+}
+
+module.exports = { make_handler };
