@@ -63,6 +63,9 @@ export class SessionWorker implements Worker {
       case "tool_prepare":
         this.#tools.prepare(event);
         break;
+      case "tool_check":
+        this.#tools.check(event);
+        break;
       case "tool_enter":
         this.#tools.enter(event);
         break;
@@ -83,6 +86,7 @@ export class SessionWorker implements Worker {
   /** Never rejects: whatever goes wrong is the model's failure. */
   async #ask_model(event: ModelEvent): Promise<void> {
     const { step_id, delay_ms } = event;
+    this.#tools.step();
     const controller = new AbortController();
     this.#requests.set(step_id, controller);
     const sink = this.#sink(step_id);

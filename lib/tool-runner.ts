@@ -27,6 +27,18 @@ export class ToolRunner {
     this.#report(work, () => this.#aborts.delete(info.tool_call_id));
   }
 
+  /** An earlier process has validated the call, and a person is asked about it. */
+  check(event: NativeEvent): void {
+    void this.#registry.check(this.#call(event)).then((input_json) => {
+      if (input_json !== undefined) this.#port.tell(input_json);
+    });
+  }
+
+  /** A new step begins, and nothing of the former one waits. */
+  step(): void {
+    this.#registry.forget(this.#port.handle);
+  }
+
   enter(event: NativeEvent): void {
     const info = this.#info(event);
     const { turn_id, tool_call_id, tool_name } = info;
@@ -73,8 +85,8 @@ export class ToolRunner {
   }
 
   #call(event: NativeEvent): ToolCall {
-    const { tool_call_id, tool_name, input } = event as NativeEvent & ToolCall;
-    return { session: this.#port.handle, tool_call_id, tool_name, input };
+    const { tool_call_id, tool_name, input, validated_input } = event as NativeEvent & ToolCall;
+    return { session: this.#port.handle, tool_call_id, tool_name, input, validated_input };
   }
 
   #info(event: NativeEvent): ToolCallInfo {

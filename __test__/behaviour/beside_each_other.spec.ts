@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { EVERYWHERE, type Peer, Place, until, type Where } from "../support/peers.js";
+import { EVERYWHERE, type Peer, Place, type Script, until, type Where } from "../support/peers.js";
 import { approve } from "../support/session.js";
 
-const GATED = [[{ call: "gated", input: { path: "a" } }], "Done."];
+const GATED: Script = [[{ call: "gated", input: { path: "a" } }], "Done."];
 
 type Told = { revision_of_session: number; variant: string; type: string };
 type Pending = { interaction_id: string };
@@ -11,7 +11,7 @@ const pending = (peer: Peer) =>
   until(async () => (await peer.ask<Pending[]>("interactions"))[0]?.interaction_id);
 
 /** An owner whose Turn waits at a gate, and somebody beside it. */
-async function waiting(where: Where, script = GATED) {
+async function waiting(where: Where, script: Script = GATED) {
   const place = new Place();
   const owner = await place.peer("agent", script);
   await owner.ask("create");

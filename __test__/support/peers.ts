@@ -11,7 +11,9 @@ import { temporary_folder } from "./stores.js";
 export type Where = "process" | "thread" | "agent";
 export const EVERYWHERE: Where[] = ["process", "thread", "agent"];
 
-type Script = ConstructorParameters<typeof ScriptedModel>[0];
+export type Script = ConstructorParameters<typeof ScriptedModel>[0];
+type Asked = { id: number; op: string; input?: object };
+type Handlers = { make_handler(): (request: Omit<Asked, "id">) => Promise<Reply> };
 type Reply = { value?: unknown; refused?: string; message?: string };
 
 const PROGRAM = join(process.cwd(), "__test__/support/peer/program.cjs");
@@ -21,7 +23,7 @@ export class Peer {
   readonly #waiting = new Map<number, (reply: Reply) => void>();
 
   constructor(
-    private readonly send: (message: object) => void,
+    private readonly send: (message: Asked) => void,
     /** Its process, where it has one of its own. */
     readonly signal: (name: NodeJS.Signals) => void,
   ) {}
@@ -70,10 +72,10 @@ function start(where: Where): Peer {
     onTestFinished(() => void worker.terminate());
     return peer;
   }
-  const handle = createRequire(import.meta.url)("./peer/handler.cjs").make_handler();
-  const peer: Peer = new Peer(async ({ id, ...request }: never) => {
-    peer.take({ id, ...(await handle(request)) });
-  }, none);
+  const { make_handler } = createRequire(PROGRAM)("./handler.cjs") as Handlers;
+  const handle = make_handler();
+  const answer = async ({ id, ...request }: Asked) => peer.take({ id, ...(await handle(request)) });
+  const peer: Peer = new Peer((message) => void answer(message), none);
   onTestFinished(() => void handle({ op: "dispose" }));
   return peer;
 }

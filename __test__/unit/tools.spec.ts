@@ -17,7 +17,10 @@ async function prepare(tool: unknown, input: unknown): Promise<unknown> {
   return JSON.parse(await new ToolRegistry({ t: tool }).prepare(call(input), context));
 }
 
-async function enter(tool: unknown, input: unknown): Promise<{ ok?: unknown; error?: string }> {
+async function enter(
+  tool: unknown,
+  input: unknown,
+): Promise<{ ok?: unknown; error?: string; cannot_go_on?: string }> {
   return JSON.parse(await new ToolRegistry({ t: tool }).enter(call(input), context));
 }
 
@@ -227,7 +230,7 @@ describe("enter", () => {
     const tool = { input_schema: z.object({ n: z.string().transform(Number) }), execute };
     expect(await enter(tool, { n: "3" })).toMatchObject({ ok: "done" });
     expect(execute.mock.calls[0]?.[0]).toEqual({ n: 3 });
-    expect((await enter(tool, { n: 3 })).error).toMatch(/do not fit its schema/);
+    expect((await enter(tool, { n: 3 })).cannot_go_on).toMatch(/do not fit its schema/);
     expect(execute).toHaveBeenCalledTimes(1);
   });
 

@@ -1,4 +1,5 @@
 /** The Agent's tools: how the core and the model are told about them, and how their code is run. */
+import { isDeepStrictEqual } from "node:util";
 import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
 import { message_of, SessionError } from "../errors.js";
 import { JsonError, normalise } from "../json.js";
@@ -17,13 +18,12 @@ export interface ToolCall {
   tool_name: string;
   /** A copy of its own, which the tool may change. */
   input: unknown;
+  /** What it came to when it was validated, in this process or an earlier one. */
+  validated_input?: unknown;
 }
 
 /** JSON text of an input to the core, ready to hand over. */
 export type InputJson = string;
-
-/** How many parsed inputs wait for their `enter`; older ones are parsed again when it comes. */
-const MAX_KEPT = 1024;
 
 export class ToolRegistry {
   /** For the settings of the native Agent. */
@@ -32,7 +32,8 @@ export class ToolRegistry {
   readonly model_tools: readonly ModelTool[];
   // A Map: a model may name `__proto__` or `constructor`, and an object would have it.
   readonly #tools = new Map<string, CompiledTool>();
-  readonly #parsed = new Map<string, { value: unknown }>();
+  /** What `prepare` has parsed and `enter` has not taken yet, by Session and call. */
+  readonly #parsed = new Map<number, Map<string, { value: unknown }>>();
 
   /** @throws SessionError `INVALID_INPUT` naming the tool */
   constructor(tools: unknown) {
@@ -51,10 +52,26 @@ export class ToolRegistry {
       if (!verdict.ok) return prepared(call, { invalid: judged_problems(call, verdict.issues) });
       const ask = await asks(tool, verdict.value, info);
       // Kept after the gate was asked: a call that fails there is never entered.
-      if (tool.validate) this.#keep(key_of(call), verdict.value);
+      if (tool.validate) this.#keep(call, verdict.value);
       return prepared_valid(call, verdict.value, ask);
     } catch (thrown) {
       return prepared(call, { error: message_of(thrown) });
+    }
+  }
+
+  /** Looks whether a call that waits could still be entered; resolves to an input that says why not. */
+  async check(call: ToolCall): Promise<InputJson | undefined> {
+    try {
+      const tool = this.#tools.get(call.tool_name);
+      const verdict = tool && (await judge(tool, call.input));
+      if (verdict === undefined) return prepared(call, { invalid: no_such_tool(call.tool_name) });
+      if (!verdict.ok) return prepared(call, { invalid: judged_problems(call, verdict.issues) });
+      const other = becomes_another(call, verdict.value);
+      if (other !== undefined) return prepared(call, { invalid: other });
+      if (tool?.validate) this.#keep(call, verdict.value);
+      return undefined;
+    } catch (thrown) {
+      return prepared(call, { invalid: message_of(thrown) });
     }
   }
 
@@ -71,10 +88,10 @@ export class ToolRegistry {
       const tool = this.#tools.get(call.tool_name);
       if (!tool) return settled_error(call, no_such_tool(call.tool_name));
       const verdict = await this.#input_of(tool, call);
+      if (verdict.ok === "another") return not_entered(call, verdict.why, context.resumed);
       if (!verdict.ok) {
         const problems = judged_problems(call, verdict.issues);
-        // Where it was entered before, what it asked stays to be answered.
-        return context.resumed ? prepared(call, { invalid: problems }) : settled_error(call, problems);
+        return not_entered(call, problems, context.resumed);
       }
       const yielded = preliminary && ((result: unknown) => preliminary(normalise(result, "result").text));
       const output = await tool.execute(verdict.value, context, yielded);
@@ -89,29 +106,23 @@ export class ToolRegistry {
 
   /** Drops what was kept of one call, or of all calls of a Session. */
   forget(session: number, tool_call_id?: string): void {
-    if (tool_call_id !== undefined) {
-      this.#parsed.delete(key_of({ session, tool_call_id }));
-      return;
-    }
-    const prefix = key_of({ session, tool_call_id: "" });
-    for (const key of this.#parsed.keys()) if (key.startsWith(prefix)) this.#parsed.delete(key);
+    if (tool_call_id === undefined) this.#parsed.delete(session);
+    else this.#parsed.get(session)?.delete(tool_call_id);
   }
 
-  /** What `prepare` has parsed; after a restart there is nothing, and it is parsed again. */
-  async #input_of(tool: CompiledTool, call: ToolCall): Promise<Verdict> {
-    const key = key_of(call);
-    const kept = this.#parsed.get(key);
-    this.#parsed.delete(key);
-    return kept ? { ok: true, value: kept.value } : judge(tool, call.input);
+  /** What `prepare` has parsed. After a restart there is nothing: it is parsed again, and has to be the same. */
+  async #input_of(tool: CompiledTool, call: ToolCall): Promise<Verdict | { ok: "another"; why: string }> {
+    const kept = this.#parsed.get(call.session)?.get(call.tool_call_id);
+    this.forget(call.session, call.tool_call_id);
+    if (kept !== undefined) return { ok: true, value: kept.value };
+    const verdict = await judge(tool, call.input);
+    const why = verdict.ok ? becomes_another(call, verdict.value) : undefined;
+    return why === undefined ? verdict : { ok: "another", why };
   }
 
-  #keep(key: string, value: unknown): void {
-    this.#parsed.set(key, { value });
-    if (this.#parsed.size <= MAX_KEPT) return;
-    for (const oldest of this.#parsed.keys()) {
-      this.#parsed.delete(oldest);
-      return;
-    }
+  #keep({ session, tool_call_id }: ToolCall, value: unknown): void {
+    const calls = this.#parsed.get(session) ?? new Map();
+    this.#parsed.set(session, calls.set(tool_call_id, { value }));
   }
 }
 
@@ -179,8 +190,21 @@ function no_such_tool(name: string): string {
   return `There is no tool ${JSON.stringify(name)}.`;
 }
 
-function key_of({ session, tool_call_id }: { session: number; tool_call_id: string }): string {
-  return `${session} ${tool_call_id}`;
+/** Where it was entered before, what it asked stays to be answered. */
+function not_entered(call: ToolCall, why: string, resumed: boolean): InputJson {
+  if (resumed) return prepared(call, { invalid: why });
+  return JSON.stringify({ input: "tool_settled", tool_call_id: call.tool_call_id, cannot_go_on: why });
+}
+
+/** What was approved is what runs: why the arguments are something else now, where they are. */
+function becomes_another(call: ToolCall, value: unknown): string | undefined {
+  if (call.validated_input === undefined) return undefined;
+  const now = JSON.parse(shown_input(call, value));
+  if (isDeepStrictEqual(now, JSON.parse(JSON.stringify(call.validated_input)))) return undefined;
+  return (
+    `The schema of ${JSON.stringify(call.tool_name)} makes something else of the recorded arguments now than when ` +
+    "they were checked, so the call cannot go on."
+  );
 }
 
 function deep_frozen<Value>(value: Value): Value {

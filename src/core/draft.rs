@@ -249,6 +249,7 @@ fn is_for_guests(effect: &Effect) -> bool {
         Effect::RequestModel(_)
             | Effect::AbortModel { .. }
             | Effect::PrepareTool(_)
+            | Effect::CheckTool(_)
             | Effect::EnterTool { .. }
             | Effect::GoOn
             | Effect::AbortTool { .. }

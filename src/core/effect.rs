@@ -39,6 +39,8 @@ pub enum Effect {
     },
     /// Validate the arguments by the tool's own schema and ask its gate's rule.
     PrepareTool(ToolCall),
+    /// Look whether the arguments still come to what a person is asked about, in this process.
+    CheckTool(ToolCall),
     /// Enter `execute`.
     EnterTool {
         call: ToolCall,
@@ -159,6 +161,9 @@ pub struct ToolCall {
     pub tool_call_id: String,
     pub tool_name: String,
     pub input: Json,
+    /// What the arguments came to when the host's schema validated them, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validated_input: Option<Json>,
 }
 
 /// What a Turn's handle resolves to.

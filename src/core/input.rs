@@ -113,6 +113,8 @@ pub enum Prepared {
 pub enum Settled {
     Ok(Json),
     Error(String),
+    /// It was not entered: its arguments no longer come to what they did.
+    CannotGoOn(String),
 }
 
 /// A part of a model's stream. `part` is the number the adapter gave it within this stream.

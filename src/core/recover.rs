@@ -119,6 +119,12 @@ impl Draft<'_> {
             (false, None) => match state {
                 ToolState::Ready => self.prepare_call(part_id),
                 ToolState::Running => self.effect(Effect::GoOn),
+                // A gate waits. Whether the host's own schema still takes the arguments, it has to say.
+                _ if self.settings.tool(&name).is_some_and(|tool| tool.schema.is_none()) => {
+                    self.note_resumed(part_id, None);
+                    let call = self.tool_call(part_id);
+                    self.effect(Effect::CheckTool(call));
+                }
                 _ => {}
             },
         }

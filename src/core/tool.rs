@@ -124,10 +124,15 @@ impl Draft<'_> {
         let part_id = part.id().to_owned();
         match outcome {
             _ if !turn.unmatched(part).is_empty() => {
-                self.fail_replay(&part_id, "it ended without asking all of it")
+                let why = match outcome {
+                    Settled::Error(message) => format!("it failed before it had asked all of it: {message}"),
+                    _ => "it ended without asking all of it".to_owned(),
+                };
+                self.fail_replay(&part_id, &why);
             }
             Settled::Ok(output) => self.complete_call(&part_id, output.clone(), model_output.cloned()),
             Settled::Error(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, message),
+            Settled::CannotGoOn(message) => self.fail_call(&part_id, ToolErrorCode::CannotGoOn, message),
         }
         self.end_step_when_done();
     }
@@ -193,7 +198,12 @@ impl Draft<'_> {
         let turn = self.turn();
         let part = turn.part(part_id).expect("the call is in the state");
         let tool = part.tool().expect("the Part is a tool call");
+        // The core's own validation never comes to something else.
+        let by_host = self.settings.tool(&tool.tool_name).is_some_and(|tool| tool.schema.is_none());
+        let record = part.row.call.as_ref().filter(|call| by_host && call.input_valid);
+        let validated = record.and_then(|call| call.validated_input.as_ref().or(tool.input.as_ref()));
         ToolCall {
+            validated_input: validated.cloned(),
             turn_id: turn.row.turn_id.clone(),
             step_id: part.row.part.step_id.clone().unwrap_or_default(),
             tool_call_id: tool.tool_call_id.clone(),

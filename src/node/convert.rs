@@ -140,6 +140,7 @@ fn event(session: &SessionRef, effect: Effect) -> String {
             event_with(r#""e":"model_abort""#, handle, &json!({ "step_id": step_id }))
         }
         Effect::PrepareTool(call) => event_with(r#""e":"tool_prepare""#, handle, &call),
+        Effect::CheckTool(call) => event_with(r#""e":"tool_check""#, handle, &call),
         Effect::EnterTool { call, resumed } => {
             event_with(&format!(r#""e":"tool_enter","resumed":{resumed}"#), handle, &call)
         }
