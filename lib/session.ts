@@ -29,6 +29,7 @@ import {
 } from "./accept.js";
 import { abort_error, SessionError } from "./errors.js";
 import { session_interactions } from "./interactions.js";
+import { SessionJournal } from "./journal.js";
 import type { ModelShelf } from "./models.js";
 import type { SessionPort } from "./session-port.js";
 import { TurnHandle } from "./turn-handle.js";
@@ -60,6 +61,13 @@ export class Session implements PublicSession {
     this.interactions = session_interactions(port.desk, () => this.#check_open());
     Object.defineProperty(this, "id", { writable: false });
     Object.defineProperty(this, "interactions", { writable: false });
+  }
+
+  /** @internal For what this package builds on a Session; undefined where it is none of ours. */
+  static journal_of(session: unknown): SessionJournal | undefined {
+    if (typeof session !== "object" || session === null || !(#port in session)) return undefined;
+    session.#check_open();
+    return new SessionJournal(session.#port);
   }
 
   async prompt(input: PromptInput): Promise<PublicTurnHandle> {

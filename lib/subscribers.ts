@@ -72,6 +72,13 @@ export class Subscribers {
     return () => this.#remove(subscriber);
   }
 
+  /** For ourselves: every Mutation from now on, and the end of the handle. Neither may throw. */
+  follow(deliver: (mutation: Mutation) => void, end: () => void): Unsubscribe {
+    const subscriber: Subscriber = { active: true, deliver, end };
+    this.#add(subscriber);
+    return () => this.#remove(subscriber);
+  }
+
   /** Holds Mutations back until the snapshot is known, then delivers those it does not contain. */
   watch(listener: MutationListener): SnapshotReader {
     const held: Mutation[] = [];

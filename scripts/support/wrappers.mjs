@@ -10,6 +10,7 @@ const require = createRequire(import.meta.url);
 const ENTRIES = [
   { entry: "index", types: "../index.js" },
   { entry: "tools/index", types: "./index.js" },
+  { entry: "ai-sdk/index", types: "./index.js" },
   { entry: "testing/index", types: "./index.js" },
 ];
 

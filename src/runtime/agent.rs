@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    arguments::{DEFAULT_PAGE, cursor, existing_id, page_limit, whole_number},
+    arguments::{cursor, existing_id, page_limit, whole_number},
     error::RuntimeError,
     keeper::Keeper,
     outside::Outside,
@@ -159,10 +159,10 @@ impl Agent {
                 let reply = self.reply(ticket, |messages: Vec<_>| view::messages(&messages));
                 self.outside.store.messages(runner.key(), page, reply);
             }
-            Operation::Snapshot { session } => {
+            Operation::Snapshot { session, limit } => {
                 let runner = self.open_session(session)?;
                 let reply = self.reply(ticket, |snapshot| view::snapshot(&snapshot));
-                self.outside.store.snapshot(runner.key(), DEFAULT_PAGE, reply);
+                self.outside.store.snapshot(runner.key(), page_limit(&limit)?, reply);
             }
             Operation::Interactions { session } => {
                 let runner = self.open_session(session)?;

@@ -6,7 +6,7 @@ use super::error::RuntimeError;
 use crate::core::{error::Refusal, schema::kind_of};
 
 /// How many items a page has unless the caller says otherwise.
-pub(super) const DEFAULT_PAGE: u32 = 100;
+const DEFAULT_PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
 
 /// Ids match `[A-Za-z0-9][A-Za-z0-9._:-]{0,127}`.

@@ -60,6 +60,8 @@ pub enum Operation {
     },
     Snapshot {
         session: u32,
+        #[serde(default)]
+        limit: Value,
     },
     Interactions {
         session: u32,
