@@ -227,6 +227,12 @@ export declare class Agent {
   interactions<T extends Interaction = SessionInteraction>(
     options?: PageOptions,
   ): Promise<Page<InteractionOfSession<T>>>;
+  /**
+   * Every Mutation from now on of the Sessions the Agent has open, each with its `session_id`, and of those it
+   * opens later. In order within a Session; one that throws disturbs nobody else.
+   * @throws SessionError `SESSION_CLOSED` after `dispose()` or `detach()`
+   */
+  subscribe(listener: MutationListener): Unsubscribe;
   /** Closes every Session it has open; what is pending is cancelled (`session_disposed`). */
   dispose(): Promise<void>;
   /** Lets go without ending anything: a later process, or another, goes on. */

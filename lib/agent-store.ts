@@ -6,6 +6,7 @@ import type {
   SessionItem,
   Storage,
 } from "../index.js";
+import type { AgentListeners } from "./agent-listeners.js";
 import type { AgentSetup } from "./agent-setup.js";
 import { Bridge } from "./bridge.js";
 import { SessionError } from "./errors.js";
@@ -37,6 +38,7 @@ export interface PageRequest {
 export class AgentStore {
   readonly #setup: AgentSetup;
   readonly #keep_alive: KeepAlive;
+  readonly #listeners: AgentListeners;
   readonly #bridge: Bridge;
   readonly #open = new Map<number, Session>();
   /** Handles that were just given up; the native side never uses a number again. */
@@ -44,9 +46,10 @@ export class AgentStore {
   /** Sessions on their way out: whoever opens one meanwhile waits until it has gone. */
   readonly #leaving = new Map<string, Promise<unknown>>();
 
-  constructor(setup: AgentSetup, storage: Storage, keep_alive: KeepAlive) {
+  constructor(setup: AgentSetup, storage: Storage, keep_alive: KeepAlive, listeners: AgentListeners) {
     this.#setup = setup;
     this.#keep_alive = keep_alive;
+    this.#listeners = listeners;
     this.#bridge = new Bridge(native_store(storage), setup.settings_json, keep_alive);
   }
 
@@ -107,6 +110,7 @@ export class AgentStore {
       leaving: (gone) => this.#leave(session_id, gone),
       closed: () => {
         this.#open.delete(handle);
+        this.#listeners.closed(port.subscribers);
         this.#gone.add(handle);
         // What still names it is in the queue that is being dispatched.
         setImmediate(() => this.#gone.delete(handle));
@@ -114,6 +118,7 @@ export class AgentStore {
     });
     this.#bridge.attach(handle, port);
     this.#open.set(handle, session);
+    this.#listeners.opened(port.subscribers);
     if (opened.turn_id !== undefined) port.turns.seen(opened.turn_id);
     return session;
   }

@@ -3,6 +3,7 @@ import type {
   CreateSessionOptions,
   Interaction,
   InteractionOfSession,
+  MutationListener,
   Page,
   PageOptions,
   Agent as PublicAgent,
@@ -11,15 +12,18 @@ import type {
   SessionItem,
   Sessions,
   StoreOptions,
+  Unsubscribe,
 } from "../index.js";
 import {
   accept_count,
   accept_id,
+  accept_listener,
   accept_metadata,
   accept_optional,
   accept_security,
   accept_text,
 } from "./accept.js";
+import { AgentListeners } from "./agent-listeners.js";
 import { type AgentSetup, agent_setup } from "./agent-setup.js";
 import { AgentStore, type PageRequest } from "./agent-store.js";
 import { SessionError } from "./errors.js";
@@ -32,6 +36,7 @@ export class Agent implements PublicAgent {
   readonly sessions: Sessions;
   readonly #setup: AgentSetup;
   readonly #keep_alive = new KeepAlive();
+  readonly #listeners = new AgentListeners();
   /** By Workspace path; one entry for everything where the Agent has a storage of its own. */
   readonly #stores = new Map<string, AgentStore>();
   #ending: Promise<void> | undefined;
@@ -51,6 +56,12 @@ export class Agent implements PublicAgent {
   ): Promise<Page<InteractionOfSession<T>>> {
     const { store, page } = this.#page_of("interactions", options);
     return (await store.pending(page)) as Page<InteractionOfSession<T>>;
+  }
+
+  subscribe(listener: MutationListener): Unsubscribe {
+    accept_listener(listener, "subscribe");
+    if (this.#ending !== undefined) throw closed(this.id);
+    return this.#listeners.subscribe(listener);
   }
 
   dispose(): Promise<void> {
@@ -165,6 +176,7 @@ export class Agent implements PublicAgent {
       this.#setup,
       storage ?? default_storage(this.id, workspace),
       this.#keep_alive,
+      this.#listeners,
     );
     this.#stores.set(key, store);
     return store;

@@ -105,14 +105,15 @@ async function node() {
   return judged(done, sum_of(text, /^# pass (\d+)/gm), sum_of(text, /^# fail (\d+)/gm));
 }
 
-/** AI SDK 7 and its models of specification v4, which want a newer Node than the project does. */
+/** AI SDK 7, its client and its models of specification v4, which want a newer Node than the project does. */
 async function node24() {
   install("__test__/node24/");
   const own = `${root}__test__/node24/node_modules/node-${process.platform}-${process.arch}/bin/node`;
   const program = existsSync(own) ? own : process.execPath;
   const reports = ["--reporter=default", "--reporter=json", `--outputFile.json=${REPORTS}/node24.json`];
   // The tests whose names tell the line they are for.
-  const chosen = ["run", "__test__/providers", "-t", "'v4'|of v[34] in a wrapper"];
+  const named = "'v4'|of v[34] in a wrapper|AI SDK 7";
+  const chosen = ["run", "__test__/providers", "__test__/ui", "-t", named];
   const vitest_program = `${root}node_modules/vitest/vitest.mjs`;
   const done = await run(program, [vitest_program, ...chosen, ...reports], { MODEL_LINE: "v4" });
   return of_report(done, report("node24.json"));

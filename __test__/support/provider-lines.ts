@@ -27,7 +27,7 @@ export interface Line {
 }
 
 /** A package of the folder for Node 24; types of the older line do for what is used of it. */
-async function newer<Package>(name: string): Promise<Package> {
+export async function newer<Package>(name: string): Promise<Package> {
   const file = resolve("__test__/node24/node_modules", name, "dist/index.js");
   return (await import(pathToFileURL(file).href)) as Package;
 }
@@ -40,7 +40,7 @@ const current = {
   compatible: compatible_v3,
 };
 
-const is_newer = process.env.MODEL_LINE === "v4";
+export const is_newer = process.env.MODEL_LINE === "v4";
 
 export const LINES: Line[] = is_newer
   ? [

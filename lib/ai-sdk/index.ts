@@ -4,7 +4,7 @@ import { accept_stream, type ToldChunk, type UiMessageStreamOptions, UiStreamSou
 import type { UiMessageChunk } from "./ui-types.js";
 
 export { to_ui_messages } from "./messages.js";
-export { respond_from_ui, type UiAnswer, type UiAnswerInput } from "./respond.js";
+export { respond_from_ui, type UiAnswer, type UiAnswerInput, type UiResponses } from "./respond.js";
 export type { UiMessageStreamOptions } from "./stream.js";
 export type * from "./ui-types.js";
 

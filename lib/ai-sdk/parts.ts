@@ -148,7 +148,8 @@ function tool_state(part: ToolPart): UiToolState {
 
 function unfinished(part: ToolPart, input: unknown, decision: UiApproval<boolean> | undefined): UiToolState {
   const asked = pending_approval(part);
-  if (asked !== undefined) return { state: "approval-requested", input, approval: { id: asked.interaction_id } };
+  if (asked !== undefined)
+    return { state: "approval-requested", input, approval: { id: asked.interaction_id } };
   if (part.preliminary) {
     const approval = decision?.approved === true ? { ...decision, approved: true as const } : undefined;
     return { state: "output-available", input, output: part.output ?? null, preliminary: true, approval };

@@ -1,6 +1,7 @@
-import type { RespondInput, SessionInteraction, Session as PublicSession } from "../../index.js";
+import type { Session as PublicSession, RespondInput, SessionInteraction } from "../../index.js";
 import { accept_options, invalid } from "../accept.js";
 import { SessionError } from "../errors.js";
+import { Session } from "../session.js";
 
 /** An answer as an AI SDK client has it: for an approval what `addToolApprovalResponse` takes. */
 export type UiAnswer =
@@ -18,6 +19,17 @@ export type UiAnswer =
 /** One answer, or the messages as the client sends them, alone or in the body of its request. */
 export type UiAnswerInput = UiAnswer | readonly unknown[] | { messages: readonly unknown[] };
 
+/** What became of the messages of a client. */
+export interface UiResponses {
+  /** What was answered with them, as it was committed. */
+  interactions: SessionInteraction[];
+  /**
+   * Where the client's copy of the last message ends: what `to_ui_message_stream` takes to go on from there. It
+   * is what an earlier stream has left in the message, else what was stored before these answers.
+   */
+  after_revision: number;
+}
+
 const ANSWER_KEYS = ["id", "approved", "answers", "reason", "payload"];
 
 /**
@@ -25,18 +37,18 @@ const ANSWER_KEYS = ["id", "approved", "answers", "reason", "payload"];
  *
  * Of messages, every approval that stands as answered in them (`approval-responded`) and every `data-question`
  * whose data holds `answers` is given to the Session, where it is still pending; what was answered before, here
- * or elsewhere, is passed over. That gives the Interactions it has answered.
+ * or elsewhere, is passed over.
  * @throws SessionError `INVALID_INPUT`, `INTERACTION_NOT_FOUND`, `INTERACTION_TERMINAL`, `INVALID_RESPONSE`
  */
 export function respond_from_ui(session: PublicSession, answer: UiAnswer): Promise<SessionInteraction>;
 export function respond_from_ui(
   session: PublicSession,
   messages: readonly unknown[] | { messages: readonly unknown[] },
-): Promise<SessionInteraction[]>;
+): Promise<UiResponses>;
 export async function respond_from_ui(
   session: PublicSession,
   input: UiAnswerInput,
-): Promise<SessionInteraction | SessionInteraction[]> {
+): Promise<SessionInteraction | UiResponses> {
   const messages = messages_of(input);
   if (messages !== undefined) return respond_from_messages(session, messages);
   const answer = accept_answer(input);
@@ -47,18 +59,20 @@ export async function respond_from_ui(
 
 function messages_of(input: unknown): readonly unknown[] | undefined {
   if (Array.isArray(input)) return input;
-  const messages = typeof input === "object" && input !== null ? (input as { messages?: unknown }).messages : [];
+  const { messages } = fields_of(input);
   return Array.isArray(messages) ? messages : undefined;
 }
 
 function accept_answer(input: unknown): UiAnswer {
   const given = accept_options(input, "respond_from_ui", ANSWER_KEYS);
   const { id, approved, answers, reason } = given;
-  if (typeof id !== "string") throw invalid("respond_from_ui needs `id`: the approval's id, or the question's.");
+  if (typeof id !== "string")
+    throw invalid("respond_from_ui needs `id`: the approval's id, or the question's.");
   if ((approved === undefined) === (answers === undefined)) {
     throw invalid("respond_from_ui needs either `approved` or `answers`.");
   }
-  if (approved !== undefined && typeof approved !== "boolean") throw invalid("`approved` has to be a boolean.");
+  if (approved !== undefined && typeof approved !== "boolean")
+    throw invalid("`approved` has to be a boolean.");
   if (reason !== undefined && typeof reason !== "string") throw invalid("`reason` has to be a string.");
   return given as UiAnswer;
 }
@@ -81,19 +95,27 @@ function response_of(answer: UiAnswer, type: string | undefined): object {
 async function respond_from_messages(
   session: PublicSession,
   messages: readonly unknown[],
-): Promise<SessionInteraction[]> {
-  const given = messages.flatMap(answers_in);
-  if (given.length === 0) return [];
-  const pending = new Map((await session.interactions()).map((one) => [one.interaction_id, one.type]));
-  const committed: SessionInteraction[] = [];
-  for (const answer of given) {
+): Promise<UiResponses> {
+  const journal = Session.journal_of(session);
+  if (journal === undefined) throw invalid("respond_from_ui takes a Session: what sessions.get() gave.");
+  const head = await journal.head();
+  const pending = new Map(head.pending.map((one) => [one.interaction_id, one.type]));
+  const interactions: SessionInteraction[] = [];
+  for (const answer of messages.flatMap(answers_in)) {
     const type = pending.get(answer.id);
     if (type === undefined) continue;
     pending.delete(answer.id);
     const done = await session.respond(response_to(answer, type)).catch(answered_meanwhile);
-    if (done !== undefined) committed.push(done);
+    if (done !== undefined) interactions.push(done);
   }
-  return committed;
+  return { interactions, after_revision: revision_in(messages) ?? head.revision };
+}
+
+function revision_in(messages: readonly unknown[]): number | undefined {
+  const last = messages.map(fields_of).findLast(({ role }) => role === "assistant");
+  const { revision_of_session } = fields_of(last?.metadata);
+  const is_one = Number.isSafeInteger(revision_of_session) && (revision_of_session as number) >= 0;
+  return is_one ? (revision_of_session as number) : undefined;
 }
 
 function answered_meanwhile(error: unknown): undefined {

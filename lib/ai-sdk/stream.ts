@@ -89,7 +89,8 @@ export class UiStreamSource {
       if (this.#begun) this.#told.push({ chunk });
     };
     const is_past = (id: string) =>
-      this.#at <= this.#head.revision && !this.#head.pending.some(({ interaction_id }) => interaction_id === id);
+      this.#at <= this.#head.revision &&
+      !this.#head.pending.some(({ interaction_id }) => interaction_id === id);
     this.#translator = new Translator(session_id, emit, { ai: accepted.ai, is_past });
     // A prompt that is withdrawn before its Turn begins ends without a Mutation.
     void accepted.active?.finished.then(() => this.#follower.ring());
@@ -155,12 +156,13 @@ export class UiStreamSource {
       this.#at = mutation.revision_of_session;
       if (this.#seeking) this.#seeking = !this.#starts(mutation);
       if (this.#seeking) continue;
+      const told = this.#told.length;
       if (!this.#begun && this.#at > this.#known) {
         this.#begun = true;
         this.#translator.open_again();
       }
       this.#translator.take(mutation);
-      this.#mark();
+      if (this.#told.length > told) this.#mark();
     }
   }
 

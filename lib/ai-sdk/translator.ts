@@ -23,7 +23,7 @@ export class Translator {
   readonly #tools: ToolChunks;
   readonly #reasoning_files: boolean;
   /** The assistant Message that is being told. */
-  #message: UiMetadata & { message_id: string } | undefined;
+  #message: (UiMetadata & { message_id: string }) | undefined;
   #step: string | undefined;
   #step_open = false;
   #texts = new Map<string, OpenText>();
@@ -87,7 +87,11 @@ export class Translator {
     if (stopped) this.#emit({ type: "abort" });
     const finishReason = failed ? "error" : stopped ? "other" : this.waits ? "tool-calls" : "stop";
     const messageMetadata = this.#metadata(revision);
-    this.#emit({ type: "finish", finishReason, ...(messageMetadata === undefined ? {} : { messageMetadata }) });
+    this.#emit({
+      type: "finish",
+      finishReason,
+      ...(messageMetadata === undefined ? {} : { messageMetadata }),
+    });
   }
 
   #take_turn(mutation: Extract<Mutation, { variant: "turn" }>): void {

@@ -154,7 +154,13 @@ export type UiMessageChunk =
   | { type: "error"; errorText: string }
   | ({ type: "text-start" | "text-end" | "reasoning-start" | "reasoning-end"; id: string } & Metadata)
   | ({ type: "text-delta" | "reasoning-delta"; id: string; delta: string } & Metadata)
-  | { type: "tool-input-start"; toolCallId: string; toolName: string; providerExecuted?: boolean; title?: string }
+  | {
+      type: "tool-input-start";
+      toolCallId: string;
+      toolName: string;
+      providerExecuted?: boolean;
+      title?: string;
+    }
   | { type: "tool-input-delta"; toolCallId: string; inputTextDelta: string }
   | ({
       type: "tool-input-available";
@@ -185,7 +191,12 @@ export type UiMessageChunk =
   | { type: "tool-output-error"; toolCallId: string; errorText: string; providerExecuted?: boolean }
   | { type: "tool-output-denied"; toolCallId: string }
   | ({ type: "source-url"; sourceId: string; url: string; title?: string } & Metadata)
-  | ({ type: "source-document"; sourceId: string; mediaType: string; title: string; filename?: string } & Metadata)
+  | ({
+      type: "source-document";
+      sourceId: string;
+      mediaType: string;
+      title: string;
+      filename?: string;
+    } & Metadata)
   | ({ type: "file" | "reasoning-file"; url: string; mediaType: string } & Metadata)
   | { type: `data-${string}`; id?: string; data: unknown };
-
