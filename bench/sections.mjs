@@ -136,10 +136,54 @@ async function pending_sessions(storage) {
   return figures;
 }
 
+/** A page of an Agent's inbox, with few and with many Sessions that wait; most of them are not open. */
+async function inbox_page(storage) {
+  const agent = new_agent(storage);
+  const figures = {};
+  let made = 0;
+  for (const count of [100, 10_000]) {
+    for (; made < count; made += 100) await Promise.all(Array.from({ length: 100 }, () => left_pending(agent)));
+    const first = [];
+    const last = [];
+    // The last page begins in the middle of all there is: a cursor that counts would show here.
+    const middle = await cursor_behind(agent, count / 2);
+    for (let round = 0; round < 200; round += 1) {
+      first.push(await time_of(() => agent.interactions({ limit: 50 })));
+      last.push(await time_of(() => agent.interactions({ limit: 50, after: middle })));
+    }
+    figures[`first_page_ms_${count}`] = quantile(first, 0.5);
+    figures[`middle_page_ms_${count}`] = quantile(last, 0.5);
+  }
+  return figures;
+}
+
+async function left_pending(agent) {
+  const session = await agent.sessions.create();
+  await pause(session);
+  await session.detach();
+}
+
+async function cursor_behind(agent, count) {
+  let after;
+  for (let read = 0; read < count; ) {
+    const page = await agent.interactions({ limit: Math.min(1000, count - read), after });
+    read += page.items.length;
+    after = page.next;
+  }
+  return after;
+}
+
+async function time_of(work) {
+  const started = now();
+  await work();
+  return now() - started;
+}
+
 export const sections = {
   fresh_sessions,
   sixty_four_sessions,
   streamed_deltas,
   long_history,
   pending_sessions,
+  inbox_page,
 };
