@@ -228,8 +228,9 @@ export declare class Agent {
     options?: PageOptions,
   ): Promise<Page<InteractionOfSession<T>>>;
   /**
-   * Every Mutation from now on of the Sessions the Agent has open, each with its `session_id`, and of those it
-   * opens later. In order within a Session; one that throws disturbs nobody else.
+   * Every Mutation from now on of all the Agent's Sessions in the stores it uses, each with its `session_id`,
+   * whether they are open here, in another process or nowhere. In order within a Session; a listener that throws
+   * disturbs nobody else.
    * @throws SessionError `SESSION_CLOSED` after `dispose()` or `detach()`
    */
   subscribe(listener: MutationListener): Unsubscribe;

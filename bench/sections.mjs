@@ -142,7 +142,8 @@ async function inbox_page(storage) {
   const figures = {};
   let made = 0;
   for (const count of [100, 10_000]) {
-    for (; made < count; made += 100) await Promise.all(Array.from({ length: 100 }, () => left_pending(agent)));
+    for (; made < count; made += 100)
+      await Promise.all(Array.from({ length: 100 }, () => left_pending(agent)));
     const first = [];
     const last = [];
     // The last page begins in the middle of all there is: a cursor that counts would show here.

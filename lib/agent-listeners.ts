@@ -3,39 +3,32 @@ import type { Subscribers } from "./subscribers.js";
 
 interface AgentListener {
   listener: MutationListener;
-  /** Its subscription to each Session. */
+  /** Its subscription to each store's feed. */
   subscriptions: Map<Subscribers, Unsubscribe>;
 }
 
-/**
- * Listeners to all Sessions of an Agent. This is the one place that decides which Sessions those are: the ones
- * it has open, each from when it was opened.
- */
+/** Listeners to all Sessions of an Agent, in each of the stores it uses. */
 export class AgentListeners {
-  readonly #sessions = new Set<Subscribers>();
+  readonly #feeds = new Set<Subscribers>();
   readonly #listeners = new Set<AgentListener>();
 
   subscribe(listener: MutationListener): Unsubscribe {
     const entry: AgentListener = { listener, subscriptions: new Map() };
     this.#listeners.add(entry);
-    for (const session of this.#sessions) attach(entry, session);
+    for (const feed of this.#feeds) attach(entry, feed);
     return () => {
       this.#listeners.delete(entry);
       for (const unsubscribe of entry.subscriptions.values()) unsubscribe();
     };
   }
 
-  opened(session: Subscribers): void {
-    this.#sessions.add(session);
-    for (const entry of this.#listeners) attach(entry, session);
-  }
-
-  closed(session: Subscribers): void {
-    this.#sessions.delete(session);
-    for (const { subscriptions } of this.#listeners) subscriptions.delete(session);
+  /** A store is used from now on. */
+  add(feed: Subscribers): void {
+    this.#feeds.add(feed);
+    for (const entry of this.#listeners) attach(entry, feed);
   }
 }
 
-function attach({ listener, subscriptions }: AgentListener, session: Subscribers): void {
-  subscriptions.set(session, session.subscribe(listener));
+function attach({ listener, subscriptions }: AgentListener, feed: Subscribers): void {
+  subscriptions.set(feed, feed.subscribe(listener));
 }

@@ -6,7 +6,6 @@ import type {
   SessionItem,
   Storage,
 } from "../index.js";
-import type { AgentListeners } from "./agent-listeners.js";
 import type { AgentSetup } from "./agent-setup.js";
 import { Bridge } from "./bridge.js";
 import { SessionError } from "./errors.js";
@@ -15,6 +14,7 @@ import { Session } from "./session.js";
 import { SessionPort } from "./session-port.js";
 import { SessionWorker } from "./session-worker.js";
 import { native_store } from "./storage.js";
+import { Subscribers } from "./subscribers.js";
 import type { Workspace } from "./workspace.js";
 
 interface Opened {
@@ -38,7 +38,8 @@ export interface PageRequest {
 export class AgentStore {
   readonly #setup: AgentSetup;
   readonly #keep_alive: KeepAlive;
-  readonly #listeners: AgentListeners;
+  /** The Mutations of all Sessions in the store. */
+  readonly feed: Subscribers;
   readonly #bridge: Bridge;
   readonly #open = new Map<number, Session>();
   /** Handles that were just given up; the native side never uses a number again. */
@@ -46,11 +47,12 @@ export class AgentStore {
   /** Sessions on their way out: whoever opens one meanwhile waits until it has gone. */
   readonly #leaving = new Map<string, Promise<unknown>>();
 
-  constructor(setup: AgentSetup, storage: Storage, keep_alive: KeepAlive, listeners: AgentListeners) {
+  constructor(setup: AgentSetup, storage: Storage, keep_alive: KeepAlive) {
     this.#setup = setup;
     this.#keep_alive = keep_alive;
-    this.#listeners = listeners;
     this.#bridge = new Bridge(native_store(storage), setup.settings_json, keep_alive);
+    this.feed = new Subscribers(`of Agent ${setup.id}`, (on) => this.#bridge.feed(on));
+    this.#bridge.on_feed = (mutation) => this.feed.publish(mutation);
   }
 
   create(fields: CreateFields, workspace: Workspace | undefined): Promise<PublicSession> {
@@ -110,7 +112,6 @@ export class AgentStore {
       leaving: (gone) => this.#leave(session_id, gone),
       closed: () => {
         this.#open.delete(handle);
-        this.#listeners.closed(port.subscribers);
         this.#gone.add(handle);
         // What still names it is in the queue that is being dispatched.
         setImmediate(() => this.#gone.delete(handle));
@@ -118,7 +119,6 @@ export class AgentStore {
     });
     this.#bridge.attach(handle, port);
     this.#open.set(handle, session);
-    this.#listeners.opened(port.subscribers);
     if (opened.turn_id !== undefined) port.turns.seen(opened.turn_id);
     return session;
   }

@@ -176,8 +176,8 @@ export class Agent implements PublicAgent {
       this.#setup,
       storage ?? default_storage(this.id, workspace),
       this.#keep_alive,
-      this.#listeners,
     );
+    this.#listeners.add(store.feed);
     this.#stores.set(key, store);
     return store;
   }

@@ -1,3 +1,4 @@
+import type { Mutation } from "../index.js";
 import { type ErrorEnvelope, message_of, SessionError, session_error_from } from "./errors.js";
 import { normalise } from "./json.js";
 import type { KeepAlive } from "./keep-alive.js";
@@ -44,6 +45,8 @@ export class Bridge {
   #scheduled = false;
   #draining = false;
   #ended = false;
+  /** Told each Mutation of the store's Sessions, while `feed` is on. */
+  on_feed: ((mutation: Mutation) => void) | undefined;
 
   constructor(store: NativeStore, settings_json: string, keep_alive: KeepAlive) {
     const { NativeAgent } = native_binding();
@@ -78,6 +81,15 @@ export class Bridge {
     if (this.#tickets.size > 0) return;
     this.#native?.close();
     this.#native = undefined;
+  }
+
+  /** Whether the Mutations of all Sessions of the store are told, to `on_feed`. */
+  feed(on: boolean): void {
+    if (this.#native === undefined) return;
+    this.call({ op: "feed", on }).catch((error: unknown) => {
+      if (this.#ended) return;
+      process.emitWarning(`agent.subscribe tells nothing of this store: ${message_of(error)}`);
+    });
   }
 
   observe(handle: number, on: boolean): void {
@@ -162,6 +174,7 @@ export class Bridge {
 
   #dispatch(event: NativeEvent): void {
     if (event.e === "answer") this.#answer(event);
+    else if (event.e === "feed") this.on_feed?.(event.mutation as Mutation);
     else if (event.e === "warning") warn(event);
     else if (event.session !== undefined) this.#sessions.get(event.session)?.on_event(event);
   }

@@ -230,3 +230,22 @@ describe("An owner in another process", () => {
     expect(await followed).toMatchObject({ status: "completed", text: "Gone on." });
   });
 });
+
+describe.each(EVERYWHERE)("A listener to an Agent in another %s", (where) => {
+  test("hears Sessions it has not opened, each Mutation once and in order", async () => {
+    const place = new Place();
+    const listening = await place.peer(where);
+    await listening.ask("listen");
+    const owner = await place.peer("agent", GATED);
+    await owner.ask("create");
+    await owner.ask("prompt", { query: "Go" });
+    await owner.ask("respond", approve(await pending(owner)));
+    await owner.ask("finished");
+    const all = await owner.ask<Told[]>("seen");
+    const heard = await until(async () => {
+      const heard = await listening.ask<Told[]>("heard");
+      return heard.length >= all.length && heard;
+    });
+    expect(heard).toEqual(all);
+  });
+});

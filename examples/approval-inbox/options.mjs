@@ -23,7 +23,8 @@ const KNOWN = {
 export function read_options(args, env = process.env) {
   const { values } = parseArgs({ args, options: KNOWN, allowPositionals: false });
   const port = Number(values.port ?? 4174);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error("--port takes a number up to 65535.");
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new Error("--port takes a number up to 65535.");
   const { help = false, folder = ".inbox" } = values;
   return { help, folder, port, endpoint: endpoint_of(values, env) };
 }

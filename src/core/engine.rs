@@ -25,12 +25,23 @@ use super::{
 pub struct Receipt {
     commit_id: String,
     fence: u64,
+    place: Option<u64>,
 }
 
 impl Receipt {
     /// For stores only, once the transaction of `commit_id` is durable. `fence` is the Session's from then on.
     pub fn new(commit_id: &str, fence: u64) -> Self {
-        Self { commit_id: commit_id.to_owned(), fence }
+        Self { commit_id: commit_id.to_owned(), fence, place: None }
+    }
+
+    /// The same, with the place in the store's feed where the commit's journal ends; its entries have the places
+    /// just before.
+    pub fn published_at(self, place: u64) -> Self {
+        Self { place: Some(place), ..self }
+    }
+
+    pub fn place(&self) -> Option<u64> {
+        self.place
     }
 
     pub fn commit_id(&self) -> &str {

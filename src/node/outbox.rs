@@ -3,7 +3,7 @@
 use std::{
     collections::{HashSet, VecDeque},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -94,6 +94,10 @@ impl Host for Outbox {
 
     fn answer(&self, ticket: Ticket, result: Result<String, RuntimeError>) {
         self.push(convert::answer(ticket, result));
+    }
+
+    fn fed(&self, body: Arc<str>) {
+        self.push(format!(r#"{{"e":"feed","mutation":{body}}}"#));
     }
 
     fn lost(&self, session: &SessionRef, why: RuntimeError) {

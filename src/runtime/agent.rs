@@ -12,6 +12,7 @@ use std::{
 use super::{
     arguments::{cursor, existing_id, page_limit, whole_number},
     error::RuntimeError,
+    feed::Feed,
     keeper::Keeper,
     outside::Outside,
     request::{Operation, Request},
@@ -40,6 +41,7 @@ pub struct Agent {
     pub(super) settings: Arc<Settings>,
     pub(super) outside: Outside,
     pub(super) keeper: Keeper,
+    pub(super) feed: Arc<Feed>,
     joined: AtomicBool,
     sessions: Mutex<Sessions>,
 }
@@ -73,8 +75,10 @@ pub(super) enum Slot {
 impl Agent {
     pub fn new(agent_id: &str, settings: Settings, lease: Duration, outside: Outside) -> Arc<Self> {
         let me = outside.clock.stamp().id("owner").into();
+        let agent_id: Arc<str> = agent_id.into();
         Arc::new(Self {
-            agent_id: agent_id.into(),
+            feed: outside.feed_of(agent_id.clone()),
+            agent_id,
             me,
             lease,
             settings: Arc::new(settings),
@@ -139,6 +143,16 @@ impl Agent {
                 let (limit, after) = (page_limit(&limit)?, cursor(&after)?);
                 let reply = self.reply(ticket, |list| view::pending(&list));
                 self.outside.store.pending_of_agent(&self.agent_id, limit, after, reply);
+                Ok(())
+            }
+            Operation::Feed { on: true } => {
+                self.join();
+                self.feed.begin(ticket);
+                Ok(())
+            }
+            Operation::Feed { on: false } => {
+                self.feed.end();
+                self.outside.host.answer(ticket, Ok(NOTHING.to_owned()));
                 Ok(())
             }
             Operation::Claim => {
@@ -210,6 +224,7 @@ impl Agent {
 
     /// Somebody else has changed a Session, or it may be any.
     fn noticed(self: &Arc<Self>, key: Option<&SessionKey>) {
+        self.feed.changed();
         let runners = match key {
             Some(key) => {
                 let sessions = self.lock();

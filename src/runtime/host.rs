@@ -19,6 +19,9 @@ pub trait Host: Send + Sync + 'static {
     /// The answer to a call that is no input of a Session, as JSON text.
     fn answer(&self, ticket: Ticket, result: Result<String, RuntimeError>);
 
+    /// A Mutation of any Session of the Agent, as JSON text, where its feed was begun.
+    fn fed(&self, body: std::sync::Arc<str>);
+
     /// The Session is no more to be had through this handle: taken over by another owner, or removed.
     fn lost(&self, session: &SessionRef, why: RuntimeError);
 

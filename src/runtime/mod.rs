@@ -8,6 +8,7 @@ mod catching_up;
 pub mod clock;
 mod decide;
 pub mod error;
+mod feed;
 mod flight;
 pub mod host;
 mod inbox;

@@ -164,8 +164,15 @@ impl Agent {
         let handle = sessions.last_handle;
         let session = SessionRef { handle, session_id: key.session_id.clone() };
         let engine = Engine::restored(self.settings.clone(), rows);
-        let runner =
-            Runner::new(session, key.clone(), self.me.clone(), standing, engine, self.outside.clone());
+        let runner = Runner::new(
+            session,
+            key.clone(),
+            self.me.clone(),
+            standing,
+            engine,
+            self.outside.clone(),
+            self.feed.clone(),
+        );
         sessions.by_handle.insert(handle, runner.clone());
         sessions.by_id.insert(key.session_id, Slot::Open(handle));
         drop(sessions);

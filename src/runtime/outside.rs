@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{clock::Clock, host::Host};
+use super::{clock::Clock, feed::Feed, host::Host};
 use crate::storage::Store;
 
 #[derive(Clone)]
@@ -10,4 +10,10 @@ pub struct Outside {
     pub store: Arc<dyn Store>,
     pub host: Arc<dyn Host>,
     pub clock: Arc<dyn Clock>,
+}
+
+impl Outside {
+    pub(super) fn feed_of(&self, agent_id: Arc<str>) -> Arc<Feed> {
+        Feed::new(agent_id, self.store.clone(), self.host.clone(), self.clock.clone())
+    }
 }

@@ -79,4 +79,8 @@ pub enum Operation {
     },
     /// Which Sessions nobody goes on with.
     Claim,
+    /// Whether the Mutations of all Sessions are told.
+    Feed {
+        on: bool,
+    },
 }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::{
     decide::decide,
     error::RuntimeError,
+    feed::Feed,
     flight::{Answered, Flight, Phase},
     host::SessionRef,
     inbox::Inbox,
@@ -42,6 +43,7 @@ pub struct Runner {
     /// As whom it owns the Session, where it does.
     pub(super) me: OwnerId,
     pub(super) outside: Outside,
+    feed: Arc<Feed>,
     inner: Mutex<Inner>,
 }
 
@@ -70,6 +72,7 @@ impl Runner {
         standing: Standing,
         engine: Engine,
         outside: Outside,
+        feed: Arc<Feed>,
     ) -> Arc<Self> {
         let inner = Inner {
             engine,
@@ -82,7 +85,7 @@ impl Runner {
             released: false,
             on_release: None,
         };
-        Arc::new(Self { session, key, me, outside, inner: Mutex::new(inner) })
+        Arc::new(Self { session, key, me, outside, feed, inner: Mutex::new(inner) })
     }
 
     pub fn key(&self) -> &SessionKey {
@@ -210,6 +213,7 @@ impl Runner {
         match result {
             Ok(receipt) => {
                 inner.standing.committed(flight.authority, receipt.fence());
+                self.feed.committed(flight.proposal.commit(), &receipt);
                 let effects = inner.engine.commit(flight.proposal, &receipt);
                 inner.retry = FIRST_RETRY;
                 self.perform(&mut inner, effects, &flight.told);

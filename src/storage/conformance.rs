@@ -107,7 +107,8 @@ conformance! {
         a_member_lives_until_it_leaves
         the_others_are_given_notice_and_the_doer_is_not
         catching_up_gives_what_was_published_since
-        unfinished_sessions_are_listed_with_their_owners;
+        unfinished_sessions_are_listed_with_their_owners
+        the_feed_has_what_all_sessions_of_an_agent_publish_in_order;
     reading:
         the_last_messages_come_in_ascending_order
         a_page_ends_before_the_sequence_it_was_asked_for

@@ -11,8 +11,9 @@ use std::{
 
 use self::session::Session;
 use super::{
-    Authority, CaughtUp, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingItem, PendingList,
-    Reply, SessionKey, SessionList, SessionSummary, Snapshot, Store, StoreError, UnfinishedSession,
+    Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingItem,
+    PendingList, Reply, SessionKey, SessionList, SessionSummary, Snapshot, Store, StoreError,
+    UnfinishedSession,
     cursor::{self, Listed, Pending},
     ownership::Members,
 };
@@ -39,6 +40,8 @@ struct State {
     /// How many Interactions were ever asked.
     asked: u64,
     members: Members,
+    /// What was published in any Session, in order; of a removed one it stays.
+    feed: Vec<(Arc<str>, Arc<str>)>,
 }
 
 impl MemoryStore {
@@ -86,7 +89,7 @@ impl State {
         authority: Authority,
         commit: &Commit,
     ) -> Result<Receipt, StoreError> {
-        let Self { sessions, pending, asked, last_fence, .. } = self;
+        let Self { sessions, pending, asked, last_fence, feed, .. } = self;
         let session = sessions.get_mut(key).ok_or(StoreError::NotFound)?;
         match authority {
             Authority::Owner { fence } if fence != session.ownership.fence => {
@@ -119,7 +122,8 @@ impl State {
             }
         }
         session.publish(commit);
-        Ok(Receipt::new(&commit.commit_id, session.ownership.fence))
+        feed.extend(commit.journal.iter().map(|entry| (key.agent_id.clone(), entry.body.clone())));
+        Ok(Receipt::new(&commit.commit_id, session.ownership.fence).published_at(feed.len() as u64))
     }
 
     fn release(&mut self, key: &SessionKey, by: &OwnerId) -> Result<(), StoreError> {
@@ -150,6 +154,21 @@ impl State {
             .collect();
         found.sort_unstable_by(|a, b| a.session_id.cmp(&b.session_id));
         found
+    }
+
+    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32) -> FeedPage {
+        let after = after.map_or(self.feed.len(), |after| usize::try_from(after).unwrap_or(usize::MAX));
+        let mut page = FeedPage { bodies: Vec::new(), place: after as u64 };
+        for (place, (agent, body)) in self.feed.iter().enumerate().skip(after) {
+            if **agent == *agent_id {
+                if page.bodies.len() >= limit as usize {
+                    break;
+                }
+                page.bodies.push(body.clone());
+            }
+            page.place = place as u64 + 1;
+        }
+        page
     }
 
     fn list(&self, agent_id: &str, page: &ListPage) -> Result<SessionList, StoreError> {
@@ -306,6 +325,11 @@ impl Store for MemoryStore {
 
     fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>) {
         self.read(key, reply, |session| session.journal_after(after, limit));
+    }
+
+    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32, reply: Reply<FeedPage>) {
+        let page = self.state().feed(agent_id, after, limit);
+        reply(Ok(page));
     }
 
     fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>) {

@@ -55,6 +55,14 @@ pub struct CaughtUp {
     pub journal: Vec<Arc<str>>,
 }
 
+/// A run of Mutations of any Sessions of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedPage {
+    pub bodies: Vec<Arc<str>>,
+    /// Where the next page begins.
+    pub place: u64,
+}
+
 /// A Session that waits for an owner to go on with it, or has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedSession {
@@ -141,7 +149,8 @@ pub trait Store: Send + Sync + 'static {
     /// `expected_commits`; a refusal changes nothing. After the commit of an owner, `by` must own the Session
     /// if the commit leaves it unfinished, and nobody otherwise. Appends of one Session must be applied in the
     /// order of the calls. After any other error the outcome may be unknown: the caller compares the commit ids
-    /// of the Session row after a `catch_up`. The other members must be given notice.
+    /// of the Session row after a `catch_up`. The other members must be given notice. The receipt of a commit that
+    /// publishes must name its place in the [`feed`](Self::feed).
     fn append(
         &self,
         key: &SessionKey,
@@ -181,6 +190,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Journal bodies with a revision greater than `after`, ascending, at most `limit`.
     fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>);
+
+    /// The Mutations of all Sessions of an agent that were committed after a place, in the order of their commits,
+    /// at most `limit`. Without a place: none, and the place where those begin that are appended from then on.
+    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32, reply: Reply<FeedPage>);
 
     /// Lists Sessions. Sessions created or touched while paging must not make another one appear twice.
     fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>);

@@ -37,6 +37,7 @@ function make_handler() {
   let session;
   let turn;
   const seen = [];
+  const heard = [];
   const model = (script) => (script === undefined ? undefined : new ScriptedModel(script));
   const refusal = (error) => ({ refused: error.code ?? error.name, message: error.message });
   const operations = {
@@ -53,6 +54,12 @@ function make_handler() {
       session.subscribe((mutation) => seen.push(mutation));
       return session.active_turn()?.id ?? null;
     },
+    listen: async () => {
+      agent.subscribe((mutation) => heard.push(mutation));
+      // It has begun when what was asked after it is answered.
+      await agent.sessions.list();
+    },
+    heard: () => heard,
     claim: async () => (await agent.sessions.claim()).map(({ id }) => id),
     prompt: async ({ query }) => {
       turn = await session.prompt({ query });

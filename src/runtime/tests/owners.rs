@@ -252,3 +252,33 @@ fn claiming_finds_what_nobody_goes_on_with() {
     owner.call(json!({ "op": "release", "session": owner.session })).unwrap();
     assert_eq!(next.call(json!({ "op": "claim" })).unwrap(), json!(["s"]));
 }
+
+#[test]
+fn a_feed_tells_of_sessions_that_are_open_elsewhere_or_nowhere() {
+    let owner = Fixture::new();
+    let watching = beside(&owner);
+    watching.call(json!({ "op": "release", "session": watching.session })).unwrap();
+    watching.call(json!({ "op": "feed", "on": true })).unwrap();
+    owner.prompt("go").unwrap();
+    owner.model_says("done");
+    owner.host.wait_for_turn_end();
+    let told = watching.host.wait(|seen| {
+        let finished = |mutation: &Value| mutation["variant"] == "turn" && mutation["type"] == "finish";
+        seen.fed.iter().any(finished).then(|| seen.fed.clone())
+    });
+    let revisions: Vec<u64> =
+        told.iter().map(|mutation| mutation["revision_of_session"].as_u64().unwrap()).collect();
+    assert_eq!(revisions, (1..=told.len() as u64).collect::<Vec<_>>());
+    // What it commits itself is told as well.
+    let again = watching.call(json!({ "op": "open", "session_id": "s" })).unwrap();
+    let session = u32::try_from(again["session"].as_u64().unwrap()).unwrap();
+    watching.agent.submit(
+        session,
+        serde_json::from_value(json!({
+            "input": "prompt", "ticket": 0, "parts": [{ "type": "text", "text": "mine" }],
+        }))
+        .unwrap(),
+    );
+    watching.host.wait(|seen| (seen.fed.len() > told.len()).then_some(()));
+    watching.call(json!({ "op": "feed", "on": false })).unwrap();
+}

@@ -1,7 +1,7 @@
 //! A host that writes down what it is asked, and lets a test wait for it.
 
 use std::sync::{
-    Condvar, Mutex, MutexGuard,
+    Arc, Condvar, Mutex, MutexGuard,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -28,6 +28,7 @@ pub struct Seen {
     pub effects: Vec<Effect>,
     pub warnings: Vec<String>,
     pub lost: Vec<String>,
+    pub fed: Vec<Value>,
 }
 
 impl RecordingHost {
@@ -122,6 +123,10 @@ impl Host for RecordingHost {
             other => format!("{other:?}"),
         });
         self.note(|seen| seen.answers.push((ticket, answer)));
+    }
+
+    fn fed(&self, body: Arc<str>) {
+        self.note(|seen| seen.fed.push(serde_json::from_str(&body).unwrap()));
     }
 
     fn lost(&self, _session: &SessionRef, why: RuntimeError) {

@@ -13,8 +13,8 @@ use crate::{
         message::Message,
     },
     storage::{
-        Authority, CaughtUp, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList, Reply,
-        SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession, memory::MemoryStore,
+        Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList,
+        Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession, memory::MemoryStore,
     },
 };
 
@@ -159,6 +159,10 @@ impl Store for UnreliableStore {
 
     fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>) {
         self.inner.journal(key, after, limit, reply);
+    }
+
+    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32, reply: Reply<FeedPage>) {
+        self.inner.feed(agent_id, after, limit, reply);
     }
 
     fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>) {

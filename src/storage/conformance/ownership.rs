@@ -8,7 +8,7 @@ use std::{
 use super::Harness;
 use crate::storage::{
     Liveness, Member, OwnerId, Ownership, Store, StoreError, UnfinishedSession,
-    fixture::{AGENT, CommitBuilder, Hand, ask, key},
+    fixture::{AGENT, CommitBuilder, Hand, ask, key, key_of, session_row},
 };
 
 fn ownership(store: &Arc<dyn Store>) -> Ownership {
@@ -153,4 +153,27 @@ pub fn unfinished_sessions_are_listed_with_their_owners(harness: &mut Harness) {
     };
     assert_eq!(found, [of("a", None), of("b", Some(&hands[0].me))]);
     assert_eq!(ask(|reply| harness.store().unfinished("another", reply)), Ok(Vec::new()));
+}
+
+pub fn the_feed_has_what_all_sessions_of_an_agent_publish_in_order(harness: &mut Harness) {
+    let mut hands: Vec<Hand> = ["a", "b"].map(|id| Hand::create(harness.store(), id)).into();
+    let mut other = Hand::create_as(harness.store(), &key_of("other", "a"), session_row("a"));
+    hands[0].commit(|c| c.publish("before"));
+    let page = |after: Option<u64>, limit: u32| {
+        ask(|reply| harness.store().feed(AGENT, after, limit, reply)).expect("a page")
+    };
+    let start = page(None, 10);
+    assert_eq!(start.bodies, Vec::<Arc<str>>::new());
+    let receipt = hands[0].commit(|c| c.publish("1").publish("2"));
+    assert_eq!(receipt.place(), Some(start.place + 2));
+    other.commit(|c| c.publish("of another agent"));
+    hands[1].commit(|c| c.publish("3"));
+    let first = page(Some(start.place), 2);
+    assert_eq!(first.bodies, [Arc::from("1"), Arc::from("2")]);
+    // One that is removed leaves no place that is given again.
+    ask(|reply| harness.store().remove(&key("b"), reply)).expect("it is idle");
+    hands[0].commit(|c| c.publish("4"));
+    let rest = page(Some(first.place), 10).bodies;
+    assert_eq!(rest.last(), Some(&Arc::from("4")));
+    assert_eq!(page(Some(page(None, 0).place), 10).bodies, Vec::<Arc<str>>::new());
 }

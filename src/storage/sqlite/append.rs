@@ -6,7 +6,7 @@ use super::{
     json::to_json,
     lifecycle,
     owners::Owners,
-    rows::{self, Found, find, signed},
+    rows::{self, Found, find, signed, unsigned},
     sql,
 };
 use crate::{
@@ -47,7 +47,10 @@ pub(super) fn append(
     for entry in &commit.journal {
         target.publish(entry)?;
     }
-    Ok(Receipt::new(&commit.commit_id, fence))
+    let receipt = Receipt::new(&commit.commit_id, fence);
+    // The journal was written last, and nobody else writes meanwhile.
+    let place = unsigned(db.last_insert_rowid());
+    Ok(if commit.journal.is_empty() { receipt } else { receipt.published_at(place) })
 }
 
 struct Target<'a> {

@@ -9,7 +9,7 @@ use super::{
     sql,
 };
 use crate::storage::{
-    ListPage, PendingItem, PendingList, SessionList, SessionSummary, StoreError,
+    FeedPage, ListPage, PendingItem, PendingList, SessionList, SessionSummary, StoreError,
     cursor::{self, Listed, Pending},
 };
 
@@ -64,6 +64,27 @@ pub(super) fn pending_of_agent(
     found.extend(collect(rest.query(params![agent_id, since, missing])?, pending_item)?);
     let (items, next) = cursor::page(found, limit, |(age, _)| age.encode());
     Ok(PendingList { items: items.into_iter().map(|(_, item)| item).collect(), next })
+}
+
+/// Without a place, where the feed ends; runs on the writer then, behind what was appended before.
+pub(super) fn feed(
+    db: &Connection,
+    agent_id: &str,
+    after: Option<u64>,
+    limit: u32,
+) -> Result<FeedPage, StoreError> {
+    let Some(after) = after else {
+        let end = db.prepare_cached(sql::FEED_END)?.query_row([], |row| row.get(0))?;
+        return Ok(FeedPage { bodies: Vec::new(), place: unsigned(end) });
+    };
+    let mut statement = db.prepare_cached(sql::FEED)?;
+    let mut rows = statement.query(params![agent_id, signed(after), limit])?;
+    let mut page = FeedPage { bodies: Vec::new(), place: after };
+    while let Some(row) = rows.next()? {
+        page.place = unsigned(row.get(0)?);
+        page.bodies.push(text(row, 1)?.into());
+    }
+    Ok(page)
 }
 
 fn pending_item(row: &Row<'_>) -> Result<(Pending, PendingItem), StoreError> {

@@ -38,8 +38,8 @@ use rusqlite::Connection;
 
 use self::{owners::Owners, request::Call, worker::Worker};
 use super::{
-    Authority, CaughtUp, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList, Reply,
-    SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
+    Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList,
+    Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
 };
 use crate::core::{
     change::{Commit, Durability, SessionRow},
@@ -265,6 +265,15 @@ impl Store for SqliteStore {
     fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>) {
         let key = key.clone();
         self.read(reply, move |db| read::journal(db, &key, after, limit));
+    }
+
+    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32, reply: Reply<FeedPage>) {
+        let agent_id = agent_id.to_owned();
+        let work = move |db: &Connection| list::feed(db, &agent_id, after, limit);
+        match after {
+            Some(_) => self.read(reply, work),
+            None => self.write(Durability::Process, reply, work),
+        }
     }
 
     fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>) {

@@ -109,7 +109,8 @@ CREATE TABLE replay_records (
 ) STRICT;
 
 CREATE TABLE journal (
-  id INTEGER PRIMARY KEY,
+  -- AUTOINCREMENT: whoever reads on from an id must not find another Mutation under it.
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   session INTEGER NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
   revision INTEGER NOT NULL,
   body TEXT NOT NULL,

@@ -1,0 +1,137 @@
+//! The Mutations of all Sessions of an Agent, open here or not, whoever committed them.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use super::{clock::Clock, host::Host};
+use crate::{
+    core::{change::Commit, engine::Receipt, input::Ticket},
+    storage::{FeedPage, Store, StoreError},
+};
+
+/// How many Mutations are read at once.
+const PAGE: u32 = 500;
+const RETRY: Duration = Duration::from_millis(500);
+
+pub struct Feed {
+    agent_id: Arc<str>,
+    store: Arc<dyn Store>,
+    host: Arc<dyn Host>,
+    clock: Arc<dyn Clock>,
+    on: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What was told ends here.
+    place: u64,
+    reading: bool,
+    /// Something was committed while it was reading.
+    again: bool,
+}
+
+impl Feed {
+    pub fn new(
+        agent_id: Arc<str>,
+        store: Arc<dyn Store>,
+        host: Arc<dyn Host>,
+        clock: Arc<dyn Clock>,
+    ) -> Arc<Self> {
+        Arc::new(Self { agent_id, store, host, clock, on: AtomicBool::new(false), state: Mutex::default() })
+    }
+
+    /// Begins with what is committed from now on; answers `null` when it does.
+    pub fn begin(self: &Arc<Self>, ticket: Ticket) {
+        let feed = Arc::clone(self);
+        self.state().reading = true;
+        let reply = Box::new(move |page: Result<FeedPage, StoreError>| {
+            let answer = page.map(|page| {
+                feed.state().place = page.place;
+                feed.on.store(true, Ordering::SeqCst);
+                "null".to_owned()
+            });
+            let began = answer.is_ok();
+            feed.host.answer(ticket, answer.map_err(Into::into));
+            feed.state().reading = false;
+            if began {
+                feed.changed();
+            }
+            feed.host.wake();
+        });
+        self.store.feed(&self.agent_id, None, 0, reply);
+    }
+
+    pub fn end(&self) {
+        self.on.store(false, Ordering::SeqCst);
+    }
+
+    /// A commit of this process: what it publishes comes next, unless something of others lies before it.
+    pub fn committed(self: &Arc<Self>, commit: &Commit, receipt: &Receipt) {
+        let Some(place) = receipt.place().filter(|_| self.on.load(Ordering::SeqCst)) else { return };
+        let mut state = self.state();
+        let is_next = state.place + commit.journal.len() as u64 == place;
+        if state.reading || !is_next {
+            drop(state);
+            self.changed();
+            return;
+        }
+        state.place = place;
+        commit.journal.iter().for_each(|entry| self.host.fed(entry.body.clone()));
+    }
+
+    /// Something was committed elsewhere, or may have been.
+    pub fn changed(self: &Arc<Self>) {
+        if !self.on.load(Ordering::SeqCst) {
+            return;
+        }
+        let mut state = self.state();
+        state.again = true;
+        if !std::mem::replace(&mut state.reading, true) {
+            drop(state);
+            self.read();
+        }
+    }
+
+    fn read(self: &Arc<Self>) {
+        let mut state = self.state();
+        state.again = false;
+        let place = state.place;
+        drop(state);
+        let feed = Arc::clone(self);
+        let reply = Box::new(move |page| feed.take(page));
+        self.store.feed(&self.agent_id, Some(place), PAGE, reply);
+    }
+
+    fn take(self: &Arc<Self>, page: Result<FeedPage, StoreError>) {
+        let mut state = self.state();
+        let Ok(page) = page else {
+            // The store may answer again; nothing was passed over.
+            state.reading = false;
+            drop(state);
+            let feed = Arc::clone(self);
+            self.clock.after(RETRY, Box::new(move || feed.changed()));
+            return;
+        };
+        state.place = page.place;
+        let goes_on = page.bodies.len() >= PAGE as usize || state.again;
+        if self.on.load(Ordering::SeqCst) {
+            page.bodies.into_iter().for_each(|body| self.host.fed(body));
+        }
+        state.reading = goes_on;
+        drop(state);
+        self.host.wake();
+        if goes_on {
+            self.read();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
