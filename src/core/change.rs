@@ -148,6 +148,9 @@ pub struct Usage {
 pub struct StepState {
     pub step_id: String,
     pub phase: StepPhase,
+    /// Its stream has brought the result of a call that the provider began in an earlier step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late_result: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -157,6 +157,16 @@ pub enum ModelEvent {
         #[serde(default)]
         provider_metadata: Option<Json>,
     },
+    /// The result of a call that the provider began in an earlier step, under the provider's own id.
+    LateToolResult {
+        provider_tool_call_id: String,
+        #[serde(default, deserialize_with = "present")]
+        output: Option<Json>,
+        #[serde(default)]
+        error: Option<String>,
+        #[serde(default)]
+        provider_metadata: Option<Json>,
+    },
     File(FilePart),
     Source(SourcePart),
     /// The stream was read to its proper end.

@@ -258,8 +258,18 @@ pub struct ToolPart {
     /// What the provider attached to the result of a call it ran itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_metadata: Option<Json>,
+    /// The step in which the provider's result came, where that was not the call's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_step_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactions: Option<Vec<Interaction>>,
+}
+
+impl ToolPart {
+    /// The id the provider knows the call by.
+    pub fn provider_id(&self) -> &str {
+        self.provider_tool_call_id.as_deref().unwrap_or(&self.tool_call_id)
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ pub mod message;
 pub mod mutation;
 mod parts;
 mod prompt;
+mod provider_call;
 mod question;
 mod recover;
 mod replay;

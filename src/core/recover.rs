@@ -9,7 +9,7 @@ use super::{
     input::Ticket,
     interaction::CancelReason,
     json::Json,
-    message::{PartBody, ToolErrorCode, ToolState},
+    message::{ToolErrorCode, ToolState},
     state::LivePart,
     turn::Ending,
 };
@@ -59,8 +59,7 @@ impl Draft<'_> {
 
     /// The model was asked. Where nothing of its answer was committed, it is asked again.
     fn recover_stream(&mut self) {
-        let of_model = |part: &LivePart| !matches!(part.row.part.body, PartBody::Interaction { .. });
-        if self.parts_where(of_model).is_empty() {
+        if self.nothing_arrived() {
             self.request_model(0);
             return;
         }

@@ -134,7 +134,7 @@ impl Turn {
         self.parts.iter().find(|part| part.id() == part_id)
     }
 
-    /// The Part of a tool call of the current step.
+    /// The Part of a tool call of the current step, or of one that is still open.
     pub fn call(&self, tool_call_id: &str) -> Option<&LivePart> {
         self.parts.iter().find(|part| part.tool().is_some_and(|tool| tool.tool_call_id == tool_call_id))
     }
@@ -170,6 +170,11 @@ impl Turn {
     /// Whether the Part belongs to the step that is going on.
     pub fn in_current_step(&self, part: &LivePart) -> bool {
         self.row.step.as_ref().is_some_and(|step| part.row.part.step_id.as_deref() == Some(&step.step_id))
+    }
+
+    /// Whether the Part is needed after its step: something of it may still change.
+    pub fn is_open(&self, part: &LivePart) -> bool {
+        self.has_pending(part.id()) || part.tool().is_some_and(|tool| !tool.state.is_terminal())
     }
 
     /// The Part as it is shown: with its text so far and its Interactions.

@@ -9,6 +9,7 @@ use super::{
     json::Json,
     message::{PartBody, PartState, TextPart, ToolErrorCode, ToolPart, ToolState},
     mutation::DeltaKind,
+    provider_call::PROVIDER_IS_SILENT,
     state::LivePart,
     turn::Ending,
 };
@@ -45,9 +46,13 @@ impl Draft<'_> {
                 self.judge_call(&part_id, problem.as_deref());
             }
             ModelEvent::ToolResult { part, output, error, provider_metadata } => {
-                self.provider_result(*part, output.clone(), error.as_deref(), provider_metadata.clone());
+                let part_id = self.turn().part_of_ref(*part).map(|part| part.id().to_owned());
+                self.provider_result(part_id, output.as_ref(), error.as_deref(), provider_metadata.as_ref());
             }
-
+            ModelEvent::LateToolResult { provider_tool_call_id, output, error, provider_metadata } => {
+                let part_id = self.open_provider_call(provider_tool_call_id);
+                self.provider_result(part_id, output.as_ref(), error.as_deref(), provider_metadata.as_ref());
+            }
             ModelEvent::File(file) => {
                 self.add_part(PartBody::File(file.clone()), None, true);
             }
@@ -127,6 +132,7 @@ impl Draft<'_> {
             preliminary: false,
             model_output: None,
             result_metadata: None,
+            result_step_id: None,
             interactions: None,
         }
     }
@@ -198,36 +204,6 @@ impl Draft<'_> {
         format!("There is no tool named {name:?}. The available tools are: {known}.")
     }
 
-    fn provider_result(
-        &mut self,
-        reference: u32,
-        output: Option<Json>,
-        error: Option<&str>,
-        metadata: Option<Json>,
-    ) {
-        let Some(part) = self.turn().part_of_ref(reference) else { return };
-        if part.tool().is_none_or(|tool| !tool.provider_executed || tool.state != ToolState::Running) {
-            return;
-        }
-        let part_id = part.id().to_owned();
-        if metadata.is_some() {
-            self.change_tool(&part_id, |tool, _| tool.result_metadata = metadata);
-        }
-        match error {
-            Some(message) => {
-                if output.is_some() {
-                    self.change_tool(&part_id, |tool, _| tool.output = output);
-                }
-                self.fail_call(&part_id, ToolErrorCode::ToolFailed, message);
-            }
-            None => self.complete_call(
-                &part_id,
-                output.unwrap_or_else(|| Json::new(serde_json::Value::Null)),
-                None,
-            ),
-        }
-    }
-
     /// The stream was read to its proper end: its calls go on, unless the answer was cut.
     fn stream_ended(&mut self, reason: FinishReason, usage: &Usage) {
         self.count(usage);
@@ -235,6 +211,9 @@ impl Draft<'_> {
         let cut = matches!(reason, FinishReason::Length | FinishReason::ContentFilter);
         let had_calls = self.has_calls();
         self.fail_incomplete_calls(cut);
+        if !had_calls {
+            self.fail_silent_provider_calls();
+        }
         let unusable = if cut && had_calls { self.turn().row.unusable_steps + 1 } else { 0 };
         self.change_turn(|turn| {
             turn.unusable_steps = unusable;
@@ -251,8 +230,7 @@ impl Draft<'_> {
     /// The request was refused, or its stream broke off. `retry_after` is set where trying again may help.
     fn stream_failed(&mut self, code: Code, message: &str, retry_after: Option<u64>) {
         let attempt = self.turn().stream.attempt;
-        let of_model = |part: &LivePart| !matches!(part.row.part.body, PartBody::Interaction { .. });
-        let nothing_arrived = self.parts_where(of_model).is_empty();
+        let nothing_arrived = self.nothing_arrived();
         if let Some(retry_after) = retry_after.filter(|_| nothing_arrived && attempt < RETRIES) {
             self.turn_mut().stream.attempt += 1;
             let delay = FIRST_DELAY_MS << attempt;
@@ -309,22 +287,23 @@ impl Draft<'_> {
         of_step.any(|part| part.tool().is_some_and(|tool| !tool.provider_executed))
     }
 
-    /// Fails the calls whose arguments never came, and where the answer was cut those that would run.
+    /// Fails the calls whose arguments never came, and where the answer was cut all others too.
     pub fn fail_incomplete_calls(&mut self, cut: bool) {
         for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
             let tool =
                 self.turn().part(&part_id).and_then(LivePart::tool).expect("only tool calls were picked");
-            let provider_is_silent = tool.provider_executed;
-            if provider_is_silent {
-                self.fail_call(
-                    &part_id,
-                    ToolErrorCode::NotRun,
-                    "The provider gave no result for its own tool call.",
-                );
-            } else if cut || tool.state == ToolState::InputStreaming {
-                self.fail_call(&part_id, ToolErrorCode::NotRun, NOT_RUN);
+            let message = if tool.provider_executed { PROVIDER_IS_SILENT } else { NOT_RUN };
+            if cut || tool.state == ToolState::InputStreaming {
+                self.fail_call(&part_id, ToolErrorCode::NotRun, message);
             }
         }
+    }
+
+    /// Whether the running step's stream has brought nothing yet.
+    pub fn nothing_arrived(&self) -> bool {
+        let of_model = |part: &LivePart| !matches!(part.row.part.body, PartBody::Interaction { .. });
+        let late_result = self.turn().row.step.as_ref().is_some_and(|step| step.late_result);
+        !late_result && self.parts_where(of_model).is_empty()
     }
 
     pub fn parts_where(&self, wanted: impl Fn(&LivePart) -> bool) -> Vec<String> {

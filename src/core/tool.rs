@@ -173,10 +173,14 @@ impl Draft<'_> {
 
     /// Ends every call that is still going on.
     pub fn end_open_calls(&mut self, code: ToolErrorCode, message: &str, reason: CancelReason) {
-        for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
+        let open = |part: &&LivePart| part.tool().is_some_and(|tool| !tool.state.is_terminal());
+        let open: Vec<String> =
+            self.turn().parts.iter().filter(open).map(|part| part.id().to_owned()).collect();
+        for part_id in open {
             let part = self.turn().part(&part_id).expect("the Part was just listed");
             let tool_call_id = part.tool().expect("only tool calls were picked").tool_call_id.clone();
             self.fail_call_because(&part_id, code, message, reason);
+            self.feed_if_earlier(&part_id);
             if !self.take_back_entering(&tool_call_id) {
                 self.effect(Effect::AbortTool { tool_call_id });
             }

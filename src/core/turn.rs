@@ -133,7 +133,7 @@ impl Draft<'_> {
         self.apply_config();
         self.absorb_prompts();
         self.forget_finished_parts();
-        let step = StepState { step_id: self.stamp.id("step"), phase: StepPhase::Model };
+        let step = StepState { step_id: self.stamp.id("step"), phase: StepPhase::Model, late_result: false };
         self.change_turn(|turn| {
             turn.steps += 1;
             turn.step = Some(step);
@@ -199,7 +199,7 @@ impl Draft<'_> {
         let open: Vec<String> = turn
             .parts
             .iter()
-            .filter(|part| turn.has_pending(part.id()))
+            .filter(|part| turn.is_open(part))
             .map(|part| part.id().to_owned())
             .collect();
         turn.parts.retain(|part| open.iter().any(|id| id == part.id()));
@@ -218,12 +218,13 @@ impl Draft<'_> {
     pub fn end_step_when_done(&mut self) {
         let Some(turn) = self.state.turn.as_ref().filter(|_| !self.is_guest()) else { return };
         let calls_phase = turn.row.step.as_ref().is_some_and(|step| step.phase == StepPhase::Calls);
-        let mut calls =
-            turn.parts.iter().filter(|part| turn.in_current_step(part)).filter_map(|part| part.tool());
+        // What the provider runs itself may take longer than the step.
+        let of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
+        let mut calls = of_step.filter_map(|part| part.tool()).filter(|tool| !tool.provider_executed);
         if !calls_phase || calls.clone().any(|tool| !tool.state.is_terminal()) {
             return;
         }
-        let has_calls = calls.any(|tool| !tool.provider_executed);
+        let has_calls = calls.next().is_some();
         let has_prompts = self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. }));
         if has_calls || has_prompts {
             self.checkpoint();
@@ -246,6 +247,7 @@ impl Draft<'_> {
             }
             _ => {
                 self.cancel_pending(None, CancelReason::TurnEnded);
+                self.fail_silent_provider_calls();
             }
         }
         if let Ending::Failed { code, message } = &ending {
@@ -254,7 +256,7 @@ impl Draft<'_> {
         }
         self.leave_step();
         assert!(
-            self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())).is_empty(),
+            !self.turn().parts.iter().any(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())),
             "a Turn ends when every call of it has ended"
         );
         let (status, error) = match ending {

@@ -5,6 +5,7 @@ mod configuration;
 mod crash;
 mod fold;
 mod model_streams;
+mod provider_calls;
 mod questions;
 mod random;
 mod resume;

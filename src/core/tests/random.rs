@@ -33,15 +33,23 @@ enum ModelAction {
     Delta,
     End,
     Call,
+    /// The provider runs it itself.
+    ProviderCall,
+    ProviderResult,
+    LateResult,
     Finish,
     Fail,
 }
 
 fn model_action() -> impl Strategy<Value = ModelAction> {
-    use ModelAction::{Call, Delta, End, Fail, Finish, InputStart, ReasoningStart, TextStart};
+    use ModelAction::{
+        Call, Delta, End, Fail, Finish, InputStart, LateResult, ProviderCall, ProviderResult, ReasoningStart,
+        TextStart,
+    };
     prop_oneof![
         2 => Just(TextStart), 1 => Just(ReasoningStart), 2 => Just(InputStart), 4 => Just(Delta),
-        2 => Just(End), 5 => Just(Call), 6 => Just(Finish), 1 => Just(Fail),
+        2 => Just(End), 5 => Just(Call), 3 => Just(ProviderCall), 1 => Just(ProviderResult),
+        2 => Just(LateResult), 6 => Just(Finish), 1 => Just(Fail),
     ]
 }
 
@@ -68,6 +76,9 @@ fn pick<T: Clone>(items: impl IntoIterator<Item = T>, number: u8) -> Option<T> {
     (!items.is_empty()).then(|| items[usize::from(number) % items.len()].clone())
 }
 
+/// So few that they repeat.
+const PROVIDER_IDS: [&str; 2] = ["srv-1", "srv-2"];
+
 fn model_event(scenario: &mut Scenario, action: ModelAction, number: u8) -> Option<Value> {
     let tools = ["plain", "again", "gated", "hosted", "strict", "again", "no_such_tool"];
     let reference = u32::from(number) % (scenario.outside.next_ref + 1);
@@ -85,6 +96,16 @@ fn model_event(scenario: &mut Scenario, action: ModelAction, number: u8) -> Opti
             let input =
                 if number.is_multiple_of(7) { Value::Null } else { json!({ "path": "p", "n": number }) };
             json!({ "type": "tool_call", "ref": reference, "tool_name": pick(tools, number), "input": input })
+        }
+        ModelAction::ProviderCall => json!({
+            "type": "tool_call", "ref": fresh, "tool_name": "web_search", "input": {}, "provider_executed": true,
+            "provider_tool_call_id": PROVIDER_IDS[usize::from(number) % 2],
+        }),
+        ModelAction::ProviderResult => json!({ "type": "tool_result", "ref": reference, "output": number }),
+        ModelAction::LateResult => {
+            let id = PROVIDER_IDS[usize::from(number) % 2];
+            let error = number.is_multiple_of(5).then_some("failed");
+            json!({ "type": "late_tool_result", "provider_tool_call_id": id, "output": number, "error": error })
         }
         ModelAction::Finish => {
             let reason = pick(["stop", "tool-calls", "tool-calls", "length", "other", "error"], number);

@@ -42,6 +42,8 @@ pub struct Outside {
     pub running: BTreeMap<String, ToolCall>,
     pub entered: BTreeSet<String>,
     pub ended_turns: Vec<TurnResult>,
+    /// The tool calls of the host's copy of the prompt.
+    prompt: BTreeMap<String, Value>,
     /// Stream numbers of the running request.
     pub next_ref: u32,
 }
@@ -288,6 +290,7 @@ impl Scenario {
             match effect {
                 Effect::RequestModel(request) => {
                     self.assert_sendable(request);
+                    self.assert_prompt_is_up_to_date(request);
                     self.outside.model = Some(request.clone());
                     self.outside.next_ref = 0;
                 }
@@ -341,6 +344,19 @@ impl Scenario {
         }
     }
 
+    /// The host adds to its copy of the prompt what each request brings; it must have every call as it is stored.
+    fn assert_prompt_is_up_to_date(&mut self, request: &ModelRequest) {
+        let shown = tools_of(&self.stored.shown());
+        if request.history {
+            self.outside.prompt = shown;
+            return;
+        }
+        let news: Vec<Value> =
+            request.messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect();
+        self.outside.prompt.extend(tools_of(&news));
+        assert_eq!(self.outside.prompt, shown, "the host's copy of the prompt");
+    }
+
     /// I10: what the model is sent has an end for each of its calls.
     fn assert_sendable(&self, request: &ModelRequest) {
         let calls =
@@ -349,10 +365,20 @@ impl Scenario {
                 _ => None,
             });
         for call in calls {
-            assert!(call.state.is_terminal(), "a request goes out when every call has a result: {call:?}");
-            assert!(call.output.is_some() || call.error.is_some());
+            let provider_goes_on = call.provider_executed && call.state == ToolState::Running;
+            assert!(
+                call.state.is_terminal() || provider_goes_on,
+                "a request goes out when every call has a result: {call:?}"
+            );
+            assert!(provider_goes_on || call.output.is_some() || call.error.is_some());
         }
     }
+}
+
+fn tools_of(messages: &[Value]) -> BTreeMap<String, Value> {
+    let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
+    let tools = parts.filter(|part| part["type"] == "tool");
+    tools.map(|part| (part["part_id"].as_str().unwrap().to_owned(), part.clone())).collect()
 }
 
 /// The state without what belongs to the process, and without what ended and is only still at hand.
@@ -368,7 +394,7 @@ fn persisted(state: &SessionState) -> SessionState {
         turn.stream = Stream::default();
         turn.resumed.clear();
         let whole = turn.clone();
-        let open = |part: &LivePart| whole.in_current_step(part) || whole.has_pending(part.id());
+        let open = |part: &LivePart| whole.in_current_step(part) || whole.is_open(part);
         turn.parts.retain(open);
         let kept = turn.parts.clone();
         turn.interactions.retain(|row| kept.iter().any(|part| part.id() == row.part_id));

@@ -107,7 +107,7 @@ impl Stored {
         let wanted = |row: &&PartRow| {
             let pending = self.of_part(&row.part.part_id).any(|row| row.interaction.is_pending());
             let of_step = step_id.is_some() && row.part.step_id.as_ref() == step_id;
-            in_turn(&self.messages[&row.message_id]) && (of_step || row.part.is_open() && pending)
+            in_turn(&self.messages[&row.message_id]) && (of_step || row.part.is_open() || pending)
         };
         let mut parts: Vec<PartRow> = self.parts.values().filter(wanted).cloned().collect();
         parts.sort_by_key(|row| (self.messages[&row.message_id].sequence, row.part.sequence));
