@@ -65,6 +65,8 @@ export interface ToolPart extends PartBase {
   provider_metadata?: ProviderMetadata;
   /** What the provider attached to the result of a call it ran itself. */
   result_metadata?: ProviderMetadata;
+  /** The step in which the result of the provider's own call came, where that was a later one. */
+  result_step_id?: string;
   /** `output` is not the last word: the tool has yielded it and goes on. */
   preliminary?: true;
   /** What the model is shown instead of `output`, where the tool says so (`toModelOutput`). */

@@ -6,9 +6,10 @@ export type Block =
   | { type: "thinking"; thinking: string; signature: string }
   | { type: "redacted_thinking"; data: string }
   | { type: "text"; text: string }
-  | { type: "tool_use"; id: string; name: string; input: object }
+  | { type: "tool_use"; id: string; name: string; input: object; caller?: object }
   | { type: "server_tool_use"; id: string; name: string; input: object }
-  | { type: "web_search_tool_result"; tool_use_id: string; content: object };
+  | { type: "web_search_tool_result"; tool_use_id: string; content: object }
+  | { type: "code_execution_tool_result"; tool_use_id: string; content: object };
 
 export interface AnthropicReply extends ScriptedReply {
   blocks: Block[];
@@ -34,7 +35,8 @@ const is_bound = (block: { type: string }): boolean =>
   is_thought(block) ||
   block.type === "tool_use" ||
   block.type.startsWith("server_tool") ||
-  block.type.startsWith("web_");
+  block.type.startsWith("web_") ||
+  block.type.startsWith("code_");
 /** Fields that only steer a request are no part of a block. */
 const bare = ({ cache_control: _, ...block }: Loose): object => block;
 
@@ -72,7 +74,7 @@ export class AnthropicService implements Service<AnthropicBody, AnthropicReply> 
     });
     for (const id of open)
       faults.push(`\`tool_use\` ids were found without \`tool_result\` blocks: ${String(id)}`);
-    faults.push(...thinking_faults(body));
+    faults.push(...thinking_faults(body), ...server_tool_faults(body));
     return faults;
   }
 
@@ -143,6 +145,18 @@ function text_faults(blocks: readonly Loose[], place: string): string[] {
   const texts = blocks.filter(({ type }) => type === "text").map(({ text }) => String(text));
   return texts.flatMap((text) =>
     text.trim() === "" ? [`${place}: text content blocks must contain non-whitespace text`] : [],
+  );
+}
+
+/** What the service ran has a result, unless it waits for calls that are answered at the very end. */
+function server_tool_faults({ messages }: AnthropicBody): string[] {
+  const blocks = messages.map(({ content }) => (typeof content === "string" ? [] : content));
+  const ended = blocks.flat().map(({ tool_use_id }) => tool_use_id);
+  if (blocks.at(-1)?.some(({ type }) => type === "tool_result")) return [];
+  return blocks.flatMap((of_message, index) =>
+    of_message
+      .filter(({ type, id }) => type === "server_tool_use" && !ended.includes(id))
+      .map(({ id }) => `messages.${index}: \`server_tool_use\` without a result: ${String(id)}`),
   );
 }
 

@@ -146,6 +146,25 @@ describe("a result that the provider gives in a later step", () => {
       { type: "text", text: "Done." },
     ]);
   });
+
+  it("keeps its place behind what the user said meanwhile, also when all is read from the store", () => {
+    const history = new PromptHistory({ max_tool_result_chars: 1000 });
+    const [first, second] = parts({ state: "completed", output: 7, result_step_id: "s2" });
+    history.append([user("go"), first, user("faster"), second]);
+    const prompt = history.prompt(undefined, "v3");
+    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user", "assistant"]);
+    expect(prompt[4]?.content).toMatchObject([{ type: "tool-result", toolCallId: "p1" }, { type: "text" }]);
+  });
+
+  it("is told also where its step brought nothing else", () => {
+    const history = new PromptHistory({ max_tool_result_chars: 1000 });
+    const [first] = parts({ state: "completed", output: 7, result_step_id: "s2" });
+    history.append([user("go"), first, user("and?")]);
+    const prompt = history.prompt(undefined, "v3");
+    assert_strict_prompt(prompt, "v3");
+    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
+    expect(prompt[3]?.content).toMatchObject([{ type: "tool-result", toolCallId: "p1" }]);
+  });
 });
 
 describe("metadata", () => {

@@ -7,11 +7,8 @@ import { tool_output } from "./output.js";
 import type { AssistantContent, PromptMessage, ToolCallContent, ToolResultContent } from "./prompt-types.js";
 import { file_content } from "./user.js";
 
-/** `result_step_id`: the step in which a provider's result came, where that was not the call's own. */
-export type LateResult = ToolPart & { result_step_id?: string };
-
 /** The later step in which the result of a provider's call came. */
-export function late_step_of(part: LateResult): string | undefined {
+export function late_step_of(part: ToolPart): string | undefined {
   const { provider_executed, result_step_id, step_id } = part;
   return provider_executed && result_step_id !== step_id ? result_step_id : undefined;
 }
@@ -24,7 +21,7 @@ export function late_step_of(part: LateResult): string | undefined {
 export function assistant_messages(
   parts: readonly Part[],
   conversion: Conversion,
-  late: readonly LateResult[] = [],
+  late: readonly ToolPart[] = [],
 ): PromptMessage[] {
   const wire_ids = wire_ids_of(parts);
   const content: AssistantContent[] = late.map((part) => result_content(part, own_id(part), conversion));
@@ -91,7 +88,7 @@ function input_of(part: ToolPart): JsonObject {
   return model_explanation === undefined ? { ...sent } : { ...sent, [EXPLANATION]: model_explanation };
 }
 
-function result_content(part: LateResult, id: string, conversion: Conversion): ToolResultContent {
+function result_content(part: ToolPart, id: string, conversion: Conversion): ToolResultContent {
   const output = tool_output(part, conversion);
   // A result says as its call does whose it is: some providers look for that in both.
   const options = options_of(part.provider_executed ? { provider_metadata: part.result_metadata } : part);

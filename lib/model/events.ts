@@ -23,6 +23,14 @@ export interface CallStart {
   title?: string;
 }
 
+/** What came of a call that the provider ran itself. */
+export interface ProviderResult {
+  /** Beside an `error`: that error as the provider's own data. */
+  output?: JsonValue;
+  error?: string;
+  provider_metadata?: JsonObject;
+}
+
 export type ModelEvent =
   | {
       type: "text_start" | "text_end" | "reasoning_start" | "reasoning_end";
@@ -39,14 +47,9 @@ export type ModelEvent =
       problem?: string;
       provider_metadata?: JsonObject;
     } & CallStart)
-  | {
-      type: "tool_result";
-      ref: number;
-      /** Beside an `error`: that error as the provider's own data. */
-      output?: JsonValue;
-      error?: string;
-      provider_metadata?: JsonObject;
-    }
+  | ({ type: "tool_result"; ref: number } & ProviderResult)
+  /** The result of a call that the provider began in an earlier step. */
+  | ({ type: "late_tool_result"; provider_tool_call_id: string } & ProviderResult)
   | {
       type: "file";
       media_type: string;

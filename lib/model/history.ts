@@ -1,8 +1,8 @@
 /** The prompt of one Session, converted once and kept, so that each request costs what is new. */
-import type { Message, Part } from "../../types/message.js";
+import type { Message, Part, ToolPart } from "../../types/message.js";
 import { well_formed } from "../json.js";
 import type { Specification } from "./accept.js";
-import { assistant_messages, type LateResult, late_step_of } from "./assistant.js";
+import { assistant_messages, late_step_of } from "./assistant.js";
 import type { PromptMessage } from "./prompt-types.js";
 import type { CallIds } from "./translator.js";
 import { user_messages } from "./user.js";
@@ -22,8 +22,6 @@ export interface Conversion {
 interface Group {
   role: Message["role"];
   parts: Map<string, Part>;
-  /** The provider's calls of earlier steps whose results came in this one. */
-  late: Map<string, LateResult>;
   /** Kept until Parts are added, or another specification is asked for. */
   converted?: { specification: Specification; messages: readonly PromptMessage[] };
 }
@@ -37,6 +35,8 @@ interface Group {
 export class PromptHistory implements CallIds {
   readonly #max_tool_result_chars: number;
   readonly #groups = new Map<string, Group>();
+  /** By step: the provider's calls of earlier steps whose results came in that one. */
+  readonly #late = new Map<string, Map<string, ToolPart>>();
   readonly #used_ids = new Set<string>();
 
   constructor(options: PromptHistoryOptions) {
@@ -50,8 +50,7 @@ export class PromptHistory implements CallIds {
         this.#group_of(message, part.step_id).parts.set(part.part_id, part);
         if (part.type !== "tool") continue;
         this.#note_ids(part.tool_call_id, part.provider_tool_call_id);
-        const late = late_step_of(part);
-        if (late !== undefined) this.#group_of(message, late).late.set(part.part_id, part);
+        this.#note_late(part);
       }
     }
   }
@@ -59,6 +58,7 @@ export class PromptHistory implements CallIds {
   /** Forgets everything, to be built again. */
   reset(): void {
     this.#groups.clear();
+    this.#late.clear();
     this.#used_ids.clear();
   }
 
@@ -66,8 +66,9 @@ export class PromptHistory implements CallIds {
   prompt(instruction: string | undefined, specification: Specification): PromptMessage[] {
     const prompt: PromptMessage[] = [];
     if (instruction) prompt.push(Object.freeze({ role: "system", content: well_formed(instruction) }));
-    for (const group of this.#groups.values()) {
-      for (const message of this.#converted(group, specification)) prompt.push(message);
+    for (const [key, group] of this.#groups) {
+      for (const message of this.#converted(key, group, specification)) prompt.push(message);
+      for (const message of this.#stray_results(group, specification)) prompt.push(message);
     }
     return prompt;
   }
@@ -78,34 +79,60 @@ export class PromptHistory implements CallIds {
     return true;
   }
 
+  #note_late(part: ToolPart): void {
+    const step_id = late_step_of(part);
+    if (step_id === undefined) return;
+    const key = step_key(step_id);
+    const of_step = this.#late.get(key) ?? new Map<string, ToolPart>();
+    this.#late.set(key, of_step.set(part.part_id, part));
+    const group = this.#groups.get(key);
+    if (group) group.converted = undefined;
+  }
+
   #note_ids(...ids: (string | undefined)[]): void {
     for (const id of ids) if (id) this.#used_ids.add(id);
   }
 
   /** A step never spans two Messages, and what has no step stays with its Message. */
   #group_of({ message_id, role }: Message, step_id: string | undefined): Group {
-    const key = role === "assistant" && step_id ? `step ${step_id}` : `message ${message_id}`;
+    const key = role === "assistant" && step_id ? step_key(step_id) : `message ${message_id}`;
     let group = this.#groups.get(key);
     if (!group) {
-      group = { role, parts: new Map(), late: new Map() };
+      group = { role, parts: new Map() };
       this.#groups.set(key, group);
     }
     group.converted = undefined;
     return group;
   }
 
-  #converted(group: Group, specification: Specification): readonly PromptMessage[] {
+  /** Results that came in a step which left nothing else: they follow the step of their call. */
+  #stray_results(group: Group, specification: Specification): readonly PromptMessage[] {
+    const stray = [...group.parts.values()].filter((part): part is ToolPart => {
+      const step_id = part.type === "tool" ? late_step_of(part) : undefined;
+      return step_id !== undefined && !this.#groups.has(step_key(step_id));
+    });
+    return stray.length === 0 ? [] : assistant_messages([], this.#conversion(specification), stray);
+  }
+
+  #conversion(specification: Specification): Conversion {
+    return { specification, max_tool_result_chars: this.#max_tool_result_chars };
+  }
+
+  #converted(key: string, group: Group, specification: Specification): readonly PromptMessage[] {
     if (group.converted?.specification === specification) return group.converted.messages;
     const parts = [...group.parts.values()].sort((one, other) => one.sequence - other.sequence);
-    const conversion = { specification, max_tool_result_chars: this.#max_tool_result_chars };
+    const conversion = this.#conversion(specification);
+    const late = [...(this.#late.get(key)?.values() ?? [])];
     const messages =
-      group.role === "user"
-        ? user_messages(parts, conversion)
-        : assistant_messages(parts, conversion, [...group.late.values()]);
+      group.role === "user" ? user_messages(parts, conversion) : assistant_messages(parts, conversion, late);
     for (const message of messages) deep_freeze(message);
     group.converted = { specification, messages };
     return messages;
   }
+}
+
+function step_key(step_id: string): string {
+  return `step ${step_id}`;
 }
 
 /** Freezes what is ours; a URL belongs to the platform and stays as it is. */

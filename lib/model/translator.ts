@@ -190,13 +190,17 @@ export class Translator {
     };
   }
 
-  /** Only for calls the provider runs itself; a preliminary result is replaced by a later one. */
+  /**
+   * Only for calls the provider runs itself; a preliminary result is replaced by a later one. A call that this stream
+   * does not know may have been begun in an earlier one.
+   */
   #result(part: Fields): void {
     if (part.preliminary === true) return;
     const ref = this.#take_running(part);
-    if (ref === undefined) return;
-    const provider_metadata = metadata_of(part.providerMetadata);
-    this.#emit({ type: "tool_result", ref, ...outcome_of(part), provider_metadata });
+    const result = { ...outcome_of(part), provider_metadata: metadata_of(part.providerMetadata) };
+    const provider_tool_call_id = well_formed(text_of(part.toolCallId));
+    if (ref === undefined) this.#emit({ type: "late_tool_result", provider_tool_call_id, ...result });
+    else this.#emit({ type: "tool_result", ref, ...result });
   }
 
   /** Such a call never gets a result; left open, it would read as one that was lost. */
