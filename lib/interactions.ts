@@ -13,6 +13,9 @@ import type {
 import { accept_json, accept_options } from "./accept.js";
 import type { Bridge } from "./bridge.js";
 import { abort_error } from "./errors.js";
+import type { JsonObject, JsonValue } from "./json.js";
+import { native_schema } from "./schema/native.js";
+import { fields_of } from "./schema/standard.js";
 
 /** Which call asks, for requests made inside a tool. */
 export interface AskingCall {
@@ -60,9 +63,10 @@ export class InteractionDesk {
   async request(input: unknown, call?: AskingCall): Promise<InteractionHandle<Interaction>> {
     const given = accept_options(input, "interactions.request", REQUEST_KEYS);
     const request = accept_json({ ...given, ...call }, "the request");
+    const native_schema = native_schema_of(request);
     if (call !== undefined && this.#detached) return never();
     return this.#ask(
-      { input: "request", request, from_call: call !== undefined },
+      { input: "request", request, native_schema, from_call: call !== undefined },
       (interaction: Interaction) => ({
         interaction_id: interaction.interaction_id,
         result: this.#result_of(interaction.interaction_id),
@@ -108,10 +112,11 @@ export class InteractionDesk {
   async #approval(input: unknown, call?: AskingCall): Promise<ApprovalDecision> {
     const given = accept_options(input, "interactions.approval.request", APPROVAL_KEYS);
     const request = accept_json({ ...given, ...call }, "the request");
+    const native_schema = native_schema_of(request);
     if (call !== undefined && this.#detached) return never();
     // The waiter is in place before any later event is seen; the wait itself comes after.
     const { wait } = await this.#ask(
-      { input: "approval", request, from_call: call !== undefined },
+      { input: "approval", request, native_schema, from_call: call !== undefined },
       (answer: ApprovalAnswer) => ({
         wait: "decision" in answer ? Promise.resolve(answer.decision) : this.#decision_of(answer.interaction),
       }),
@@ -136,6 +141,14 @@ export class InteractionDesk {
     });
     return handled(decided);
   }
+}
+
+/** The schema of the answer as the native side has to read it, where that differs from what is shown. */
+function native_schema_of(request: JsonValue): JsonObject | undefined {
+  const { response_schema: schema } = fields_of(request);
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return undefined;
+  const native = native_schema(schema as JsonObject, "response_schema");
+  return JSON.stringify(native) === JSON.stringify(schema) ? undefined : native;
 }
 
 function never<T>(): Promise<T> {

@@ -33,6 +33,8 @@ pub(super) struct Request {
     description: Option<String>,
     payload: Value,
     response_schema: Option<Value>,
+    /// What the validator reads in its place.
+    native_schema: Option<Value>,
     /// The producer's own `{ type, payload }`, before the Session filled anything in.
     pub own: Value,
     /// The call asks itself: only that is matched when it is entered again.
@@ -40,8 +42,14 @@ pub(super) struct Request {
 }
 
 impl Draft<'_> {
-    pub fn request(&mut self, ticket: Ticket, request: &Value, from_call: bool) -> Result<(), Refusal> {
-        let request = Request { from_call, ..self.check_request(request, None)? };
+    pub fn request(
+        &mut self,
+        ticket: Ticket,
+        request: &Value,
+        native_schema: Option<&Value>,
+        from_call: bool,
+    ) -> Result<(), Refusal> {
+        let request = Request { from_call, ..self.check_request(request, native_schema, None)? };
         match self.replay(&request) {
             Replay::New => {
                 let interaction = self.create_interaction(request);
@@ -60,9 +68,10 @@ impl Draft<'_> {
         &mut self,
         ticket: Ticket,
         request: &Value,
+        native_schema: Option<&Value>,
         from_call: bool,
     ) -> Result<(), Refusal> {
-        let request = Request { from_call, ..self.check_request(request, Some("approval"))? };
+        let request = Request { from_call, ..self.check_request(request, native_schema, Some("approval"))? };
         match self.replay(&request) {
             Replay::New => {}
             Replay::Asked(interaction) => {
@@ -118,6 +127,7 @@ impl Draft<'_> {
             description: None,
             payload: Value::Object(payload),
             response_schema: Some(approval_response_schema()),
+            native_schema: None,
             own: Value::Null,
             from_call: false,
         });
@@ -127,7 +137,12 @@ impl Draft<'_> {
         });
     }
 
-    fn check_request(&mut self, value: &Value, entry: Option<&str>) -> Result<Request, Refusal> {
+    fn check_request(
+        &mut self,
+        value: &Value,
+        native_schema: Option<&Value>,
+        entry: Option<&str>,
+    ) -> Result<Request, Refusal> {
         let fields = Fields::of("The request", value, &FIELDS)?;
         let kind = match (fields.text("type")?, entry) {
             (None, Some(entry)) => entry.to_owned(),
@@ -152,7 +167,7 @@ impl Draft<'_> {
         let payload = fields.get("payload").unwrap_or(&empty);
         check_limits(payload)
             .map_err(|problem| Refusal::invalid(format!("payload is refused: {problem}.")))?;
-        let response_schema = self.check_response_schema(&kind, fields.get("response_schema"))?;
+        let response_schema = check_response_schema(&kind, fields.get("response_schema"), native_schema)?;
         let own = json!({ "type": kind, "payload": payload });
         let payload = match kind.as_str() {
             "approval" => self.approval_payload(payload, part_id.as_deref())?,
@@ -169,6 +184,7 @@ impl Draft<'_> {
             description,
             payload,
             response_schema,
+            native_schema: native_schema.cloned(),
             own,
             from_call: false,
         })
@@ -218,30 +234,6 @@ impl Draft<'_> {
         Ok((Some(part.id().to_owned()), source))
     }
 
-    fn check_response_schema(&self, kind: &str, given: Option<&Value>) -> Result<Option<Value>, Refusal> {
-        let Some(schema) = given else {
-            return Ok((kind == "approval").then(approval_response_schema));
-        };
-        if kind == "question" {
-            return Err(Refusal::invalid(
-                "A question takes no response_schema; its questions say what may be answered.",
-            ));
-        }
-        check_limits(schema)
-            .map_err(|problem| Refusal::invalid(format!("response_schema is refused: {problem}.")))?;
-        Schema::compile(schema).map_err(|problem| {
-            Refusal::invalid(format!("response_schema is not a usable JSON Schema: {problem}."))
-        })?;
-        let requires_decision = || {
-            let required = schema.get("required").and_then(Value::as_array);
-            required.is_some_and(|names| names.iter().any(|name| name == "decision"))
-        };
-        if kind == "approval" && !requires_decision() {
-            return Err(Refusal::invalid("The response_schema of an approval must require \"decision\"."));
-        }
-        Ok(Some(schema.clone()))
-    }
-
     fn approval_payload(&self, payload: &Value, part_id: Option<&str>) -> Result<Value, Refusal> {
         let Value::Object(payload) = payload else {
             let kind = kind_of(payload);
@@ -267,6 +259,12 @@ impl Draft<'_> {
     fn create_interaction(&mut self, request: Request) -> Interaction {
         let interaction_id = self.stamp.id("interaction");
         self.record_request(&request, Some(&interaction_id));
+        if let Some(schema) = request.native_schema {
+            let id = interaction_id.clone();
+            self.change_turn(|turn| {
+                turn.native_schemas.insert(id, Json::new(schema));
+            });
+        }
         let interaction = Interaction {
             interaction_id,
             kind: request.kind,
@@ -339,6 +337,11 @@ impl Draft<'_> {
         cancel_reason: Option<CancelReason>,
     ) -> Interaction {
         let now = self.now();
+        if self.turn().row.native_schemas.contains_key(interaction_id) {
+            self.change_turn(|turn| {
+                turn.native_schemas.remove(interaction_id);
+            });
+        }
         let interaction = self.change_interaction(interaction_id, |interaction| {
             assert!(interaction_may_become(interaction.status, status), "an Interaction ends once");
             interaction.status = status;
@@ -350,4 +353,33 @@ impl Draft<'_> {
         self.effect(Effect::InteractionEnded { interaction: Box::new(interaction.clone()), decision });
         interaction
     }
+}
+
+/// The schema an answer has to fit; `native` is what the validator reads in its place.
+fn check_response_schema(
+    kind: &str,
+    given: Option<&Value>,
+    native: Option<&Value>,
+) -> Result<Option<Value>, Refusal> {
+    let Some(schema) = given else {
+        return Ok((kind == "approval").then(approval_response_schema));
+    };
+    if kind == "question" {
+        return Err(Refusal::invalid(
+            "A question takes no response_schema; its questions say what may be answered.",
+        ));
+    }
+    check_limits(schema)
+        .map_err(|problem| Refusal::invalid(format!("response_schema is refused: {problem}.")))?;
+    Schema::compile(native.unwrap_or(schema)).map_err(|problem| {
+        Refusal::invalid(format!("response_schema is not a usable JSON Schema: {problem}."))
+    })?;
+    let requires_decision = || {
+        let required = schema.get("required").and_then(Value::as_array);
+        required.is_some_and(|names| names.iter().any(|name| name == "decision"))
+    };
+    if kind == "approval" && !requires_decision() {
+        return Err(Refusal::invalid("The response_schema of an approval must require \"decision\"."));
+    }
+    Ok(Some(schema.clone()))
 }

@@ -3,7 +3,7 @@
 //! Rows hold the current state, so that opening a Session and paging never fold a history. A store
 //! writes all changes of one [`Commit`] in one transaction or none of them.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -127,6 +127,9 @@ pub struct TurnRow {
     pub text: String,
     /// Token counts summed over the steps.
     pub usage: Usage,
+    /// By pending Interaction: its `response_schema` as the validator reads it, where that differs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub native_schemas: BTreeMap<String, Json>,
     pub error: Option<String>,
     pub error_code: Option<String>,
     pub started_at: i64,

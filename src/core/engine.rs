@@ -182,9 +182,11 @@ impl Draft<'_> {
             Input::Set { ticket, config, options, model } => {
                 self.set(*ticket, config, options, model.as_ref())
             }
-            Input::Request { ticket, request, from_call } => self.request(*ticket, request, *from_call),
-            Input::Approval { ticket, request, from_call } => {
-                self.request_approval(*ticket, request, *from_call)
+            Input::Request { ticket, request, native_schema, from_call } => {
+                self.request(*ticket, request, native_schema.as_ref(), *from_call)
+            }
+            Input::Approval { ticket, request, native_schema, from_call } => {
+                self.request_approval(*ticket, request, native_schema.as_ref(), *from_call)
             }
             Input::Respond { ticket, interaction_id, response, again } => {
                 self.respond(*ticket, interaction_id, response, *again)

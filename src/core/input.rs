@@ -46,6 +46,9 @@ pub enum Input {
     Request {
         ticket: Ticket,
         request: Value,
+        /// The request's `response_schema` as the validator has to read it, where that differs.
+        #[serde(default)]
+        native_schema: Option<Value>,
         /// The call asks itself, as opposed to its host.
         #[serde(default)]
         from_call: bool,
@@ -54,6 +57,8 @@ pub enum Input {
     Approval {
         ticket: Ticket,
         request: Value,
+        #[serde(default)]
+        native_schema: Option<Value>,
         #[serde(default)]
         from_call: bool,
     },

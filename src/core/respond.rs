@@ -38,7 +38,8 @@ impl Draft<'_> {
         if !row.interaction.is_pending() {
             return Err(Refusal::terminal(row.interaction.clone()));
         }
-        let outcome = check_response(&row.interaction, response)?;
+        let native = self.turn().row.native_schemas.get(interaction_id).map(Json::as_value);
+        let outcome = check_response(&row.interaction, native, response)?;
         let interaction =
             self.end_interaction(interaction_id, outcome, Some(Json::new(response.clone())), None);
         self.answer(ticket, Answer::Interaction(Box::new(interaction.clone())));
@@ -99,7 +100,11 @@ fn denial(decision: &Decision) -> String {
 }
 
 /// The status a response gives the Interaction, or everything that is wrong with it.
-fn check_response(interaction: &Interaction, response: &Value) -> Result<InteractionStatus, Refusal> {
+fn check_response(
+    interaction: &Interaction,
+    native_schema: Option<&Value>,
+    response: &Value,
+) -> Result<InteractionStatus, Refusal> {
     let kind = response.get("type").and_then(Value::as_str);
     if let Some(kind) = kind.filter(|kind| *kind != interaction.kind) {
         return Err(Refusal::new(
@@ -108,7 +113,8 @@ fn check_response(interaction: &Interaction, response: &Value) -> Result<Interac
         ));
     }
     let issues = shape_issues(response);
-    let issues = if issues.is_empty() { content_issues(interaction, response) } else { issues };
+    let issues =
+        if issues.is_empty() { content_issues(interaction, native_schema, response) } else { issues };
     if !issues.is_empty() {
         return Err(Refusal::with_issues(Code::InvalidResponse, "The response is refused:", issues));
     }
@@ -143,7 +149,7 @@ fn shape_issues(response: &Value) -> Vec<Issue> {
     issues
 }
 
-fn content_issues(interaction: &Interaction, response: &Value) -> Vec<Issue> {
+fn content_issues(interaction: &Interaction, native_schema: Option<&Value>, response: &Value) -> Vec<Issue> {
     let payload = response.get("payload").filter(|payload| !payload.is_null());
     if response["outcome"] == "denied" {
         // A denial needs no payload, but one that says the opposite is neither yes nor no.
@@ -162,7 +168,7 @@ fn content_issues(interaction: &Interaction, response: &Value) -> Vec<Issue> {
         return question::answer_issues(interaction.payload.as_value(), payload);
     }
     match &interaction.response_schema {
-        Some(schema) => response_issues(schema.as_value(), payload),
+        Some(schema) => response_issues(schema.as_value(), native_schema, payload),
         None => Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use jsonschema::{Draft, Validator};
+use jsonschema::{Draft, ValidationError, Validator, error::ValidationErrorKind};
 use serde_json::{Value, json};
 
 use super::error::Issue;
@@ -53,6 +53,27 @@ impl Schema {
     }
 }
 
+impl Schema {
+    /// The issues of an answer. A pattern is told as its producer wrote it, not as the validator reads it.
+    fn issues_in_terms_of(&self, shown: &Value, payload: &Value) -> Vec<Issue> {
+        let told = |error: &ValidationError<'_>| {
+            let own = shown.pointer(error.schema_path().as_str()).and_then(Value::as_str);
+            match (error.kind(), own) {
+                (ValidationErrorKind::Pattern { .. }, Some(own)) => {
+                    format!("{} does not match the pattern {own}", error.instance())
+                }
+                _ => error.to_string(),
+            }
+        };
+        let errors = self.0.iter_errors(payload);
+        let issue = |error: ValidationError<'_>| Issue {
+            path: join("payload", error.instance_path().as_str()),
+            message: told(&error),
+        };
+        errors.map(issue).collect()
+    }
+}
+
 /// How many problems a model is told of one call.
 const MOST_PROBLEMS: usize = 20;
 
@@ -84,13 +105,15 @@ impl Schema {
     }
 }
 
-/// Checks an answer's payload against the Interaction's schema; the default one is compiled once.
-pub fn response_issues(schema: &Value, payload: &Value) -> Vec<Issue> {
+/// Checks an answer's payload against the Interaction's schema, or against what the validator reads in its place; the
+/// default one is compiled once.
+pub fn response_issues(shown: &Value, native: Option<&Value>, payload: &Value) -> Vec<Issue> {
+    let schema = native.unwrap_or(shown);
     if *schema == approval_response_schema() {
         return APPROVAL.issues(payload, "payload");
     }
     match Schema::compile(schema) {
-        Ok(schema) => schema.issues(payload, "payload"),
+        Ok(schema) => schema.issues_in_terms_of(shown, payload),
         Err(problem) => vec![Issue {
             path: "response_schema".to_owned(),
             message: format!("the Interaction's own schema cannot be used: {problem}"),

@@ -1,6 +1,6 @@
 //! A Turn from its first prompt to its end: checkpoints, steps, stop.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -108,6 +108,7 @@ impl Draft<'_> {
             message_id: None,
             text: String::new(),
             usage: Usage::default(),
+            native_schemas: BTreeMap::new(),
             error: None,
             error_code: None,
             started_at: self.now(),
@@ -196,12 +197,8 @@ impl Draft<'_> {
     fn forget_finished_parts(&mut self) {
         self.flush_rows();
         let turn = self.turn_mut();
-        let open: Vec<String> = turn
-            .parts
-            .iter()
-            .filter(|part| turn.is_open(part))
-            .map(|part| part.id().to_owned())
-            .collect();
+        let open: Vec<String> =
+            turn.parts.iter().filter(|part| turn.is_open(part)).map(|part| part.id().to_owned()).collect();
         turn.parts.retain(|part| open.iter().any(|id| id == part.id()));
         turn.interactions.retain(|row| open.contains(&row.part_id));
         turn.replay_records.clear();

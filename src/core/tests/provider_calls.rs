@@ -52,7 +52,8 @@ fn a_providers_call_stays_open_while_it_waits_for_ours_and_takes_its_result_late
     assert_eq!(tool["result_step_id"], json!(second_step));
     assert_eq!(tool["result_metadata"], json!({ "p": { "container": "c" } }));
     let requests = requests(scenario.take_effects());
-    let told = requests[0].as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap());
+    let told =
+        requests[0].as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap());
     let ids: Vec<_> = told.map(|part| part["tool_call_id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ids, ["srv", "c2"], "the host's copy of the prompt hears of the changed call");
 }
@@ -88,8 +89,7 @@ fn a_providers_call_stays_open_across_the_end_of_the_process() {
 
 #[test]
 fn a_request_that_brought_a_late_result_is_not_made_again() {
-    let failed =
-        json!({ "type": "failed", "message": "down", "code": "MODEL_FAILED", "retryable": true });
+    let failed = json!({ "type": "failed", "message": "down", "code": "MODEL_FAILED", "retryable": true });
     let mut scenario = paused();
     scenario.settle("c1", json!("ours"));
     scenario.model(late_result(&json!("late")));

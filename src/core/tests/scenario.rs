@@ -7,7 +7,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{fold::fold, stored::Stored};
+use super::{
+    fold::fold,
+    stored::{Stored, as_json, persisted, tools_of},
+};
 use crate::core::{
     change::{ApprovalMode, SessionRow},
     effect::{Answer, Effect, ModelRequest, ToolCall, TurnResult},
@@ -18,7 +21,7 @@ use crate::core::{
     message::{PartBody, ToolState},
     settings::{Settings, ToolDefinition},
     stamp::Stamp,
-    state::{LivePart, PromptFeed, SessionState, Stream},
+    state::SessionState,
 };
 
 pub struct Scenario {
@@ -290,7 +293,7 @@ impl Scenario {
             match effect {
                 Effect::RequestModel(request) => {
                     self.assert_sendable(request);
-                    self.assert_prompt_is_up_to_date(request);
+                    self.extend_prompt(request);
                     self.outside.model = Some(request.clone());
                     self.outside.next_ref = 0;
                 }
@@ -330,6 +333,7 @@ impl Scenario {
         let restored = SessionState::restore(self.stored.open_rows());
         assert_eq!(persisted(&restored), persisted(self.engine.state()), "restore(rows) is the live state");
         assert_eq!(fold(&self.stored.journal), self.stored.shown(), "folded Mutations are what queries show");
+        self.assert_prompt_is_up_to_date();
         self.assert_nothing_stalls();
     }
 
@@ -344,17 +348,27 @@ impl Scenario {
         }
     }
 
-    /// The host adds to its copy of the prompt what each request brings; it must have every call as it is stored.
-    fn assert_prompt_is_up_to_date(&mut self, request: &ModelRequest) {
-        let shown = tools_of(&self.stored.shown());
+    /// The host adds to its copy of the prompt what each request brings.
+    fn extend_prompt(&mut self, request: &ModelRequest) {
         if request.history {
-            self.outside.prompt = shown;
+            self.outside.prompt = tools_of(&self.stored.shown());
+        }
+        self.outside.prompt.extend(tools_of(&as_json(&request.messages)));
+    }
+
+    /// That copy, with what the next request will bring, has every call of the steps before as it is stored.
+    fn assert_prompt_is_up_to_date(&self) {
+        let state = self.engine.state();
+        if state.feed.sent == 0 && state.feed.history {
             return;
         }
-        let news: Vec<Value> =
-            request.messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect();
-        self.outside.prompt.extend(tools_of(&news));
-        assert_eq!(self.outside.prompt, shown, "the host's copy of the prompt");
+        let step = state.turn.as_ref().and_then(|turn| turn.row.step.as_ref()).map(|step| &step.step_id);
+        let earlier = |part: &Value| step.is_none_or(|step| part["step_id"] != json!(step));
+        let mut prompt = self.outside.prompt.clone();
+        prompt.extend(tools_of(&as_json(&state.feed.fresh)));
+        for (part_id, part) in tools_of(&self.stored.shown()).iter().filter(|(_, part)| earlier(part)) {
+            assert_eq!(prompt.get(part_id), Some(part), "the host's copy of the prompt");
+        }
     }
 
     /// I10: what the model is sent has an end for each of its calls.
@@ -373,36 +387,4 @@ impl Scenario {
             assert!(provider_goes_on || call.output.is_some() || call.error.is_some());
         }
     }
-}
-
-fn tools_of(messages: &[Value]) -> BTreeMap<String, Value> {
-    let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
-    let tools = parts.filter(|part| part["type"] == "tool");
-    tools.map(|part| (part["part_id"].as_str().unwrap().to_owned(), part.clone())).collect()
-}
-
-/// The state without what belongs to the process, and without what ended and is only still at hand.
-fn persisted(state: &SessionState) -> SessionState {
-    let mut state = state.clone();
-    state.feed = PromptFeed::default();
-    state.unsettled = false;
-    state.closed = false;
-    for row in &mut state.queue {
-        *row = Arc::new(row.without_model());
-    }
-    if let Some(turn) = &mut state.turn {
-        turn.stream = Stream::default();
-        turn.resumed.clear();
-        let whole = turn.clone();
-        let open = |part: &LivePart| whole.in_current_step(part) || whole.is_open(part);
-        turn.parts.retain(open);
-        let kept = turn.parts.clone();
-        turn.interactions.retain(|row| kept.iter().any(|part| part.id() == row.part_id));
-        let current = turn.row.message_id.clone();
-        turn.messages.retain(|row| {
-            Some(&row.message_id) == current.as_ref()
-                || kept.iter().any(|part| part.row.message_id == row.message_id)
-        });
-    }
-    state
 }

@@ -1,6 +1,6 @@
 //! The smallest store: rows by id, for tests of the core alone.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
 
@@ -10,6 +10,7 @@ use crate::core::{
         TurnRow,
     },
     message::{Message, PartBody, PartState, ToolState},
+    state::{LivePart, PromptFeed, SessionState, Stream},
 };
 
 #[derive(Debug, Clone)]
@@ -211,4 +212,40 @@ fn append(row: &mut PartRow, delta: &str) {
         }
         _ => {}
     }
+}
+
+pub fn as_json(messages: &[Arc<Message>]) -> Vec<Value> {
+    messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect()
+}
+
+pub fn tools_of(messages: &[Value]) -> BTreeMap<String, Value> {
+    let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
+    let tools = parts.filter(|part| part["type"] == "tool");
+    tools.map(|part| (part["part_id"].as_str().unwrap().to_owned(), part.clone())).collect()
+}
+
+/// The state without what belongs to the process, and without what ended and is only still at hand.
+pub fn persisted(state: &SessionState) -> SessionState {
+    let mut state = state.clone();
+    state.feed = PromptFeed::default();
+    state.unsettled = false;
+    state.closed = false;
+    for row in &mut state.queue {
+        *row = Arc::new(row.without_model());
+    }
+    if let Some(turn) = &mut state.turn {
+        turn.stream = Stream::default();
+        turn.resumed.clear();
+        let whole = turn.clone();
+        let open = |part: &LivePart| whole.in_current_step(part) || whole.is_open(part);
+        turn.parts.retain(open);
+        let kept = turn.parts.clone();
+        turn.interactions.retain(|row| kept.iter().any(|part| part.id() == row.part_id));
+        let current = turn.row.message_id.clone();
+        turn.messages.retain(|row| {
+            Some(&row.message_id) == current.as_ref()
+                || kept.iter().any(|part| part.row.message_id == row.message_id)
+        });
+    }
+    state
 }
