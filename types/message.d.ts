@@ -10,6 +10,8 @@ interface PartBase {
   sequence: number;
   /** The model request it came from. */
   step_id?: string;
+  /** The model's answer it belongs to broke off, or was stopped, before its proper end. */
+  interrupted?: true;
 }
 
 export interface TextPart extends PartBase {

@@ -47,7 +47,7 @@ test("a response_schema's patterns take and refuse what ECMAScript does, and are
         response: { type: "word", outcome: "resolved", payload: { a } },
       });
     const takes = (sample: string) => ecmascript(pattern).test(sample);
-    for (const sample of SAMPLES.filter((sample) => !takes(sample))) {
+    for (const sample of SAMPLES.filter((sample) => !takes(sample)).slice(0, 3)) {
       const refusal = await refusal_of(respond(sample));
       expect(refusal).toMatchObject({ code: "INVALID_RESPONSE", issues: [{ path: "payload.a" }] });
       // In the producer's own words, whatever the validator reads.

@@ -97,6 +97,50 @@ describe.each(LINES)("@ai-sdk/openai, specification $specification", ({ load }) 
     expect(server.faults).toEqual([]);
   });
 
+  describe("a response that broke off, of which the service kept nothing", () => {
+    it.each([
+      // response.created, the two events of the thought, and a part of the message.
+      ["ends", { end_after: 5 }],
+      ["is cut", { cut_after: 5 }],
+      ["fails", { failed: { code: "server_error", message: "It failed." } }],
+    ])("is not referred to, where it %s in its text", async (_name, how) => {
+      const { server, model } = await start(
+        [
+          { output: [reasoning(1), message(1, "Half a sentence that is not")], ...how },
+          { output: [reasoning(2), message(2, "Whole.")] },
+          { output: [reasoning(3), message(3, "Later.")] },
+        ],
+        true,
+      );
+      const { session } = await simple(model, memory_store);
+      await ask(session);
+      expect(await ask(session, "Again?")).toMatchObject({ success: true, text: "Whole." });
+      expect(await ask(session, "And?")).toMatchObject({ success: true, text: "Later." });
+      expect(server.faults).toEqual([]);
+      const sent = JSON.stringify(server.requests.at(-1)?.input);
+      expect(sent).toContain('"Half');
+      // What the service does keep is referred to all the same.
+      expect(sent).toContain('{"type":"item_reference","id":"rs_2"}');
+    });
+
+    it("is not referred to by its calls, which were not run", async () => {
+      const failed = { code: "server_error", message: "It failed." };
+      const { server, model } = await start(
+        [
+          { output: [reasoning(1), call(1, "spy", {})], failed },
+          { output: [reasoning(2), message(1, "Whole.")] },
+          { output: [message(2, "Later.")] },
+        ],
+        true,
+      );
+      const { session, spy } = await simple(model, memory_store);
+      expect(await ask(session)).toMatchObject({ success: true, text: "Whole." });
+      expect((await ask(session, "And?")).text).toBe("Later.");
+      expect(spy.inputs).toEqual([]);
+      expect(server.faults).toEqual([]);
+    });
+  });
+
   it("a busy service is asked again", async () => {
     const { server, model } = await start(
       [{ status: 500, message: "busy" }, { output: [message(1, "Fine.")] }],

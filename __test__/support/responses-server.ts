@@ -25,6 +25,7 @@ export interface ResponsesBody {
 
 export class ResponsesService implements Service<ResponsesBody, ResponsesReply> {
   readonly #sent: Item[][] = [];
+  #responses = 0;
 
   error(_status: number, message: string): object {
     return { error: { message, type: "invalid_request_error", param: "input", code: null } };
@@ -47,7 +48,8 @@ export class ResponsesService implements Service<ResponsesBody, ResponsesReply> 
       } else if (item.type === "item_reference" || item.type === "reasoning" || is_of_model(item)) {
         const known = this.#known(item, body, faults);
         if (known) returned.push(known);
-        if (known?.type === "function_call") open.push(known.call_id);
+        if (known?.type === "function_call" || item.type === "function_call")
+          open.push(known?.type === "function_call" ? known.call_id : item.call_id);
       } else if (open.length > 0) {
         faults.push(`No tool output found for function call ${String(open[0])}.`);
       }
@@ -69,6 +71,8 @@ export class ResponsesService implements Service<ResponsesBody, ResponsesReply> 
     const sent = this.#sent.flat().find(of_item);
     const id = String(item.id ?? item.call_id);
     if (!sent) {
+      // What refers to nothing is taken as it is, a thought excepted.
+      if (item.type !== "reasoning" && item.id === undefined) return undefined;
       faults.push(`Item with id '${id}' not found.`);
       return undefined;
     }
@@ -104,9 +108,13 @@ export class ResponsesService implements Service<ResponsesBody, ResponsesReply> 
     });
   }
 
-  events({ output, incomplete, failed }: ResponsesReply, { model, store }: ResponsesBody): StreamEvent[] {
-    this.#sent.push(output);
-    const id = `resp_${this.#sent.length}`;
+  events(reply: ResponsesReply, { model, store }: ResponsesBody): StreamEvent[] {
+    const { output, incomplete, failed } = reply;
+    this.#responses += 1;
+    const id = `resp_${this.#responses}`;
+    // A response that does not complete is not kept; what is encrypted needs no keeping.
+    const completes = !failed && reply.end_after === undefined && reply.cut_after === undefined;
+    if (completes || store === false) this.#sent.push(output);
     const usage = {
       input_tokens: 12,
       input_tokens_details: { cached_tokens: 2 },

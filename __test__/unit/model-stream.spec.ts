@@ -88,7 +88,10 @@ describe("finish", () => {
     [{ unified: "brand-new", raw: "?" }, "other"],
     [undefined, "other"],
   ])("reason %j is %s", async (finishReason, reason) => {
-    expect(await run(raw({ ...FINISH, finishReason }))).toEqual([{ type: "finish", reason, usage: {} }]);
+    const told = finishReason === "unknown" ? { unconfirmed: true } : {};
+    expect(await run(raw({ ...FINISH, finishReason }))).toEqual([
+      { type: "finish", reason, usage: {}, ...told },
+    ]);
   });
 
   it("counts of v2 and of v3 are read, and what is no count is left out", async () => {

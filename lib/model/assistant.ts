@@ -3,6 +3,7 @@ import { type JsonObject, well_formed } from "../json.js";
 import { EXPLANATION } from "../schema/schema.js";
 import type { Specification } from "./accept.js";
 import type { Conversion } from "./history.js";
+import { resendable } from "./interrupted.js";
 import { tool_output } from "./output.js";
 import type { AssistantContent, PromptMessage, ToolCallContent, ToolResultContent } from "./prompt-types.js";
 import { file_content } from "./user.js";
@@ -19,10 +20,11 @@ export function late_step_of(part: ToolPart): string | undefined {
  * @param late the provider's calls of earlier steps whose results came in this one
  */
 export function assistant_messages(
-  parts: readonly Part[],
+  of_step: readonly Part[],
   conversion: Conversion,
   late: readonly ToolPart[] = [],
 ): PromptMessage[] {
+  const parts = resendable(of_step);
   const wire_ids = wire_ids_of(parts);
   const content: AssistantContent[] = late.map((part) => result_content(part, own_id(part), conversion));
   const results: ToolResultContent[] = [];

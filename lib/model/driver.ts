@@ -147,10 +147,11 @@ class Run {
     const reason = finish && finish_reason_of(finish.finishReason);
     if (!reason) return this.#fail(translator, UNFINISHED);
     // Text that may lack its end is still worth keeping; a call that may lack a sibling is not worth the risk.
-    if (translator.has_calls && !is_confirmed(finish?.finishReason))
-      return this.#fail(translator, UNFINISHED);
+    const confirmed = is_confirmed(finish?.finishReason);
+    if (translator.has_calls && !confirmed) return this.#fail(translator, UNFINISHED);
     translator.close();
-    this.#sink.event({ type: "finish", reason, usage: usage_of(finish?.usage) });
+    const usage = usage_of(finish?.usage);
+    this.#sink.event({ type: "finish", reason, usage, ...(confirmed ? {} : { unconfirmed: true as const }) });
   }
 
   #fail(translator: Translator, failure: ModelEvent): void {

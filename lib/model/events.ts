@@ -69,7 +69,13 @@ export type ModelEvent =
       filename?: string;
       provider_metadata?: JsonObject;
     }
-  | { type: "finish"; reason: FinishReason; usage: ModelUsage }
+  | {
+      type: "finish";
+      reason: FinishReason;
+      usage: ModelUsage;
+      /** The provider itself said nothing of an end: the answer may lack its rest. */
+      unconfirmed?: true;
+    }
   | {
       type: "failed";
       message: string;

@@ -179,6 +179,9 @@ pub enum ModelEvent {
         reason: FinishReason,
         #[serde(default)]
         usage: Usage,
+        /// The provider itself said nothing of an end: the answer may lack its rest.
+        #[serde(default)]
+        unconfirmed: bool,
     },
     /// The request was refused, or the stream did not end properly.
     Failed {

@@ -69,6 +69,9 @@ pub struct Part {
     pub sequence: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_id: Option<String>,
+    /// The model's answer it belongs to broke off or was stopped before its proper end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     #[serde(flatten)]
     pub body: PartBody,
 }

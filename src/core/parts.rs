@@ -24,7 +24,13 @@ impl Draft<'_> {
         for body in bodies {
             row.part_count += 1;
             let part_id = self.stamp.id("part");
-            parts.push(Part { part_id, sequence: row.part_count, step_id: None, body: body.clone() });
+            parts.push(Part {
+                part_id,
+                sequence: row.part_count,
+                step_id: None,
+                interrupted: false,
+                body: body.clone(),
+            });
         }
         for part in &parts {
             let row = PartRow { message_id: row.message_id.clone(), part: part.clone(), call: None };
@@ -47,7 +53,13 @@ impl Draft<'_> {
         let part_id = self.stamp.id("part");
         let message = self.message_row_mut(&message_id);
         message.part_count += 1;
-        let part = Part { part_id: part_id.clone(), sequence: message.part_count, step_id, body };
+        let part = Part {
+            part_id: part_id.clone(),
+            sequence: message.part_count,
+            step_id,
+            interrupted: false,
+            body,
+        };
         let row = PartRow { message_id: message_id.clone(), part: part.clone(), call };
         self.turn_mut().parts.push(LivePart { row: Arc::new(row), text: StreamingText::default() });
         note(&mut self.dirty.parts, &part_id);
@@ -67,7 +79,8 @@ impl Draft<'_> {
         self.durability = Durability::Power;
         let mut row = self.new_message_row(Role::Assistant);
         row.part_count = 1;
-        let part = Part { part_id: self.stamp.id("part"), sequence: 1, step_id: None, body };
+        let part =
+            Part { part_id: self.stamp.id("part"), sequence: 1, step_id: None, interrupted: false, body };
         self.changes.push(Change::Part(PartRow {
             message_id: row.message_id.clone(),
             part: part.clone(),

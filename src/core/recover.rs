@@ -63,7 +63,7 @@ impl Draft<'_> {
             self.request_model(0);
             return;
         }
-        self.finish_texts();
+        self.interrupt_parts();
         self.fail_incomplete_calls(true);
         self.give_up_turn();
     }

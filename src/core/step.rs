@@ -59,11 +59,16 @@ impl Draft<'_> {
             ModelEvent::Source(source) => {
                 self.add_part(PartBody::Source(source.clone()), None, true);
             }
-            ModelEvent::Finish { reason: FinishReason::Error, usage } => {
+            ModelEvent::Finish { reason: FinishReason::Error, usage, .. } => {
                 self.count(usage);
                 self.stream_failed(Code::ModelFailed, "The model's answer ended with an error.", None);
             }
-            ModelEvent::Finish { reason, usage } => self.stream_ended(*reason, usage),
+            ModelEvent::Finish { reason, usage, unconfirmed } => {
+                if *unconfirmed {
+                    self.interrupt_parts();
+                }
+                self.stream_ended(*reason, usage);
+            }
             ModelEvent::Failed { message, code, retryable, retry_after_ms } => {
                 let code = match code {
                     ModelFailure::ModelMissing => Code::ModelMissing,
@@ -237,7 +242,7 @@ impl Draft<'_> {
             self.request_model(delay.max(retry_after).min(LONGEST_DELAY_MS));
             return;
         }
-        self.finish_texts();
+        self.interrupt_parts();
         let had_calls = self.has_calls();
         self.fail_incomplete_calls(true);
         let unusable = self.turn().row.unusable_steps + 1;
@@ -270,14 +275,29 @@ impl Draft<'_> {
             .map(|step| step.step_id.clone());
         if let Some(step_id) = streaming {
             self.effect(Effect::AbortModel { step_id });
-            self.finish_texts();
+            self.interrupt_parts();
         }
     }
 
     /// Text that is still streaming is done as far as it came.
-    pub fn finish_texts(&mut self) {
+    fn finish_texts(&mut self) {
         for part_id in self.parts_where(|part| part.is_streaming() && part.tool().is_none()) {
             self.finish_text(&part_id, None);
+        }
+    }
+
+    /// The stream will not come to its proper end: text is done as far as it came, and what came says so.
+    pub fn interrupt_parts(&mut self) {
+        for part_id in self.parts_where(is_to_be_interrupted) {
+            self.change_part(&part_id, |row, streamed| {
+                row.part.interrupted = true;
+                if let PartBody::Text(text) | PartBody::Reasoning(text) = &mut row.part.body
+                    && text.state == PartState::Streaming
+                {
+                    text.text = streamed.collect();
+                    text.state = PartState::Done;
+                }
+            });
         }
     }
 
@@ -322,6 +342,15 @@ impl Draft<'_> {
             sum.cached_input_tokens = sum.cached_input_tokens.saturating_add(usage.cached_input_tokens);
         });
     }
+}
+
+/// Something the model said or called, and that does not say yet that it broke off.
+fn is_to_be_interrupted(part: &LivePart) -> bool {
+    let of_model = matches!(
+        part.row.part.body,
+        PartBody::Text(_) | PartBody::Reasoning(_) | PartBody::Tool(_) | PartBody::File(_)
+    );
+    of_model && !part.row.part.interrupted
 }
 
 fn delta_kind(part: &LivePart) -> Option<DeltaKind> {

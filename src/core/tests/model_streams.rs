@@ -48,6 +48,33 @@ fn a_request_is_not_made_again_once_something_has_arrived() {
 }
 
 #[test]
+fn what_came_of_an_answer_that_broke_off_says_so() {
+    let unconfirmed = json!({ "type": "finish", "reason": "other", "unconfirmed": true });
+    let endings: [fn(&mut Scenario); 4] = [
+        |scenario| scenario.model(failed(true)),
+        |scenario| drop(scenario.input(json!({ "input": "stop" })).unwrap()),
+        |scenario| scenario.crash_and_open(),
+        |scenario| scenario.finish("stop"),
+    ];
+    let mut marks: Vec<Vec<bool>> = Vec::new();
+    for end in endings {
+        let mut scenario = started();
+        scenario.model(json!({ "type": "reasoning_start", "ref": 0 }));
+        scenario.model(json!({ "type": "reasoning_end", "ref": 0 }));
+        scenario.model(json!({ "type": "text_start", "ref": 1 }));
+        scenario.delta(1, "Half");
+        end(&mut scenario);
+        marks.push(last_parts(&scenario)[..2].iter().map(|part| part["interrupted"] == true).collect());
+    }
+    assert_eq!(marks, [vec![true; 2], vec![true; 2], vec![true; 2], vec![false; 2]]);
+    let mut scenario = started();
+    scenario.model(json!({ "type": "text_start", "ref": 1 }));
+    scenario.model(unconfirmed);
+    assert_eq!(scenario.last_turn().status, TurnStatus::Completed);
+    assert_eq!(last_parts(&scenario)[0]["interrupted"], true);
+}
+
+#[test]
 fn calls_of_an_answer_that_was_cut_never_run() {
     for reason in ["length", "content-filter"] {
         let mut scenario = started();
