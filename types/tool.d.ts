@@ -89,8 +89,21 @@ export interface AiSdkTool {
   execute?(input: never, options: never): unknown;
 }
 
+/**
+ * A tool that a provider defines, such as `openai.tools.webSearch({})`, taken as it is. Without an `execute` the provider
+ * runs it; then nothing can be put before it.
+ */
+export interface ProviderDefinedTool {
+  type: "provider" | "provider-defined";
+  /** `<provider>.<tool>` */
+  id: string;
+  args: unknown;
+  inputSchema?: unknown;
+  execute?(input: never, options: never): unknown;
+}
+
 /** Any tool an Agent accepts. */
-export type AnyTool = AgentTool | AiSdkTool;
+export type AnyTool = AgentTool | AiSdkTool | ProviderDefinedTool;
 
 type InputOf<Tool> = Tool extends { input_schema: infer Schema }
   ? ToolInput<Schema>

@@ -113,13 +113,15 @@ describe.each(LINES)("@ai-sdk/anthropic, specification $specification", ({ speci
       { blocks: [thought(2), text("Done.")] },
       { blocks: [text("Later.")] },
     ]);
-    const tool = { id: "anthropic.web_search_20250305", name: "web_search", args: { maxUses: 1 } };
-    const type = specification === "v2" ? "provider-defined" : "provider";
-    const { session, spy } = await simple(with_provider_tool(model, { ...tool, type }), memory_store);
+    const web_search = (await load()).anthropic.anthropic.tools.webSearch_20250305({ maxUses: 1 });
+    const { session, spy } = await simple(model, memory_store, { web_search });
     expect(await ask(session)).toMatchObject({ success: true, text: "Done." });
     expect((await ask(session, "And?")).text).toBe("Later.");
     expect(spy.inputs).toEqual([{}]);
     expect(server.faults).toEqual([]);
+    expect(server.requests[0]?.tools).toContainEqual(
+      expect.objectContaining({ type: "web_search_20250305", name: "web_search", max_uses: 1 }),
+    );
     const { items } = await session.messages();
     const parts = items.flatMap((message): { type: string }[] => message.parts);
     expect(parts).toContainEqual(

@@ -61,9 +61,10 @@ export async function journey(store: Store, model: AgentOptions["model"]): Promi
 }
 
 /** A Session with one free tool, for what is not the journey. */
-export async function simple(model: AgentOptions["model"], store: Store) {
+export async function simple(model: AgentOptions["model"], store: Store, more: AgentOptions["tools"] = {}) {
   const spy = spy_tool();
-  const agent = new Agent({ id: "simple", storage: store.place().storage(), model, tools: { spy } });
+  const tools = { spy, ...more };
+  const agent = new Agent({ id: "simple", storage: store.place().storage(), model, tools });
   onTestFinished(() => agent.dispose());
   return { spy, session: await agent.sessions.create() };
 }

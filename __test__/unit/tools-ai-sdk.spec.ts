@@ -218,16 +218,39 @@ describe("what the AI SDK 7 adds", () => {
     expect(new ToolRegistry({ t: tool }).model_tools[0]).toMatchObject(more);
   });
 
+  it("a provider's tool is told as such, and is executed here only where it has an execute", () => {
+    const search = { type: "provider", id: "own.search", args: { most: 2 } };
+    const bash = { type: "provider-defined", id: "own.bash", args: {}, inputSchema, execute: () => "ran" };
+    const registry = new ToolRegistry({ search, bash });
+    expect(registry.model_tools).toEqual([
+      { type: "provider", id: "own.search", name: "search", args: { most: 2 } },
+      { type: "provider", id: "own.bash", name: "bash", args: {} },
+    ]);
+    expect(registry.settings.map(({ name }) => name)).toEqual(["bash"]);
+  });
+
   it.each<[string, object, RegExp]>([
     [
       "a context that nobody gives",
       { contextSchema: z.object({}) },
       /^tool "t": it wants a context.*close over/,
     ],
+    ["a type that nobody knows", { type: "odd" }, /^tool "t": its type "odd" is not known/],
+    ["a provider's tool without its id", { type: "provider", args: {} }, /^tool "t": .*<provider>\.<tool>/],
     [
-      "a tool of the provider",
-      { type: "provider", id: "own.search", args: {} },
-      /^tool "t": it is a tool of the provider/,
+      "a provider's tool with args that are no JSON",
+      { type: "provider", id: "own.search", args: { n: 1n } },
+      /^tool "t": its args have to be JSON/,
+    ],
+    [
+      "a gate before what the provider runs",
+      { type: "provider", id: "own.search", args: {}, execute: undefined, needsApproval: true },
+      /^tool "t": its provider runs it itself, so no approval/,
+    ],
+    [
+      "a provider's tool that nobody runs",
+      { type: "provider", id: "own.bash", args: {}, execute: undefined, isProviderExecuted: false },
+      /^tool "t": its provider does not run it: give it an execute/,
     ],
     [
       "a toModelOutput that is none",

@@ -105,9 +105,9 @@ describe("registration", () => {
       /^tool "t": it cannot be read: boom/,
     ],
     [
-      "a provider's tool",
+      "a provider's tool without an id",
       { t: { type: "provider", inputSchema: any, execute: () => 1 } },
-      /tool of the provider/,
+      /tool of a provider/,
     ],
     ["a list", [], /tools has to be an object/],
   ])("refuses %s by name", (_name, tools, expected) => {

@@ -2,7 +2,7 @@
 
 import { fields_of } from "../schema/standard.js";
 import type { ModelTool } from "../tools/compile.js";
-import type { AcceptedModel } from "./accept.js";
+import type { AcceptedModel, Specification } from "./accept.js";
 import type { ModelEvent, ModelSink } from "./events.js";
 import { failure_of } from "./failure.js";
 import { finish_reason_of, is_confirmed, usage_of } from "./parts.js";
@@ -33,6 +33,11 @@ export class ModelDriver {
     const run = new Run(request, sink);
     return run.start();
   }
+}
+
+/** Specification v2 has another word for a provider's own tool. */
+function tool_for(tool: ModelTool, specification: Specification | undefined): object {
+  return tool.type === "provider" && specification === "v2" ? { ...tool, type: "provider-defined" } : tool;
 }
 
 type Reader = { read(): Promise<{ done?: boolean; value?: unknown }>; cancel(): unknown };
@@ -120,8 +125,9 @@ class Run {
   }
 
   #options(): object {
-    const { prompt, tools, signal } = this.#request;
-    const offered = tools.length === 0 ? {} : { tools: [...tools], toolChoice: { type: "auto" } };
+    const { prompt, tools, signal, model } = this.#request;
+    const shown = tools.map((tool) => tool_for(tool, model?.specification));
+    const offered = shown.length === 0 ? {} : { tools: shown, toolChoice: { type: "auto" } };
     return { prompt, ...offered, abortSignal: signal, includeRawChunks: false };
   }
 

@@ -3,16 +3,14 @@ import { type JsonObject, normalise } from "../json.js";
 import { fields_of, standard_of } from "../schema/standard.js";
 import type { GateRule } from "./define.js";
 import { type Definition, type Execute, type Fields, refuse, rules_of } from "./definition.js";
+import { is_provider_tool } from "./provider.js";
 import { is_async_iterable, run_through } from "./streaming.js";
 
 /** @throws SessionError `INVALID_INPUT` for what only the AI SDK's own loop can run */
 export function read_ai_sdk(fields: Fields, owner: string): Definition {
   const { type, contextSchema, toModelOutput } = fields;
-  if (type !== undefined && type !== "function" && type !== "dynamic") {
-    throw refuse(
-      owner,
-      `it is a tool of the provider (type ${JSON.stringify(type)}), which is not supported yet`,
-    );
+  if (type !== undefined && type !== "function" && type !== "dynamic" && !is_provider_tool(fields)) {
+    throw refuse(owner, `its type ${JSON.stringify(type)} is not known`);
   }
   if (contextSchema !== undefined) {
     throw refuse(

@@ -6,6 +6,7 @@ import { fields_of } from "../schema/standard.js";
 import { as_ai_sdk, read_ai_sdk } from "./ai-sdk.js";
 import type { GateRule } from "./define.js";
 import { type Definition, type Execute, type Fields, refuse, rules_of } from "./definition.js";
+import { check_provider_runs, is_provider_tool, type ProviderTool, provider_tool } from "./provider.js";
 import { is_generator, run_through } from "./streaming.js";
 
 /** How the core is told about a tool. */
@@ -20,8 +21,11 @@ export interface ToolSettings {
   replay: boolean;
 }
 
-/** How a model is told about a tool; older specifications pass over what they do not know. */
-export interface ModelTool {
+/** How a model is told about a tool. */
+export type ModelTool = FunctionTool | ProviderTool;
+
+/** Older specifications pass over what they do not know. */
+export interface FunctionTool {
   readonly type: "function";
   readonly name: string;
   readonly description?: string;
@@ -42,12 +46,23 @@ export interface CompiledTool {
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./:-]{0,127}$/;
 
-/** @throws SessionError `INVALID_INPUT` naming the tool */
-export function compile_tool(name: string, tool: unknown): CompiledTool {
+/**
+ * What is executed here is compiled; of a tool that its provider runs itself there is only what the model is told.
+ * @throws SessionError `INVALID_INPUT` naming the tool
+ */
+export function compile_tool(name: string, tool: unknown): CompiledTool | ProviderTool {
   const owner = `tool ${JSON.stringify(name)}`;
   if (!NAME.test(name)) {
     throw refuse(owner, "its name has to be 1 to 128 letters, digits, or any of _ . / : - after the first");
   }
+  if (!is_provider_tool(tool)) return compile_executed(name, tool, owner);
+  const model_tool = provider_tool(name, tool, owner);
+  if (tool.execute !== undefined) return { ...compile_executed(name, tool, owner), model_tool };
+  check_provider_runs(tool, owner);
+  return model_tool;
+}
+
+function compile_executed(name: string, tool: unknown, owner: string): CompiledTool {
   const definition = read(tool, owner);
   const { execute, rules } = definition;
   if (typeof execute !== "function") {
@@ -64,7 +79,7 @@ export function compile_tool(name: string, tool: unknown): CompiledTool {
     explain,
     replay: replay_of(definition.resume, owner),
   };
-  const model_tool: ModelTool = Object.freeze({
+  const model_tool: FunctionTool = Object.freeze({
     type: "function",
     name,
     ...(settings.description === undefined ? {} : { description: settings.description }),
@@ -88,7 +103,8 @@ function read(tool: unknown, owner: string): Definition {
   }
   try {
     const fields = fields_of(tool);
-    return fields.input_schema === undefined && fields.inputSchema !== undefined
+    const is_ai_sdk = fields.input_schema === undefined && fields.inputSchema !== undefined;
+    return is_ai_sdk || is_provider_tool(fields)
       ? read_ai_sdk(fields, owner)
       : read_agent_tool(fields, owner);
   } catch (thrown) {

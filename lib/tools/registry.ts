@@ -37,10 +37,15 @@ export class ToolRegistry {
 
   /** @throws SessionError `INVALID_INPUT` naming the tool */
   constructor(tools: unknown) {
-    for (const [name, tool] of entries_of(tools)) this.#tools.set(name, compile_tool(name, tool));
-    const compiled = [...this.#tools.values()];
-    this.settings = compiled.map((tool) => tool.settings);
-    this.model_tools = Object.freeze(compiled.map((tool) => deep_frozen(tool.model_tool)));
+    const model_tools: ModelTool[] = [];
+    for (const [name, tool] of entries_of(tools)) {
+      const compiled = compile_tool(name, tool);
+      const is_executed = "settings" in compiled;
+      if (is_executed) this.#tools.set(name, compiled);
+      model_tools.push(deep_frozen(is_executed ? compiled.model_tool : compiled));
+    }
+    this.settings = [...this.#tools.values()].map((tool) => tool.settings);
+    this.model_tools = Object.freeze(model_tools);
   }
 
   /** Validates by the tool's own schema and asks its gate. Never rejects; resolves to a `tool_prepared` input. */
