@@ -60,6 +60,8 @@ export interface ToolPart extends PartBase {
   error_code?: ToolErrorCode;
   title?: string;
   model_explanation?: string;
+  /** How many arguments came before the explanation, where it was not the last of them. */
+  model_explanation_index?: number;
   /** The provider ran it; there is nothing to execute here. */
   provider_executed?: boolean;
   /** The provider's id, where it had to be made unique within the Session. */

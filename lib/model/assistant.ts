@@ -84,10 +84,13 @@ function call_content(part: ToolPart, id: string): ToolCallContent {
 
 /** Always an object: arguments that were none are told about in the call's result. */
 function input_of(part: ToolPart): JsonObject {
-  const { input, model_explanation } = part;
+  const { input, model_explanation, model_explanation_index } = part;
   const is_object = typeof input === "object" && input !== null && !Array.isArray(input);
   const sent = is_object ? (input as JsonObject) : {};
-  return model_explanation === undefined ? { ...sent } : { ...sent, [EXPLANATION]: model_explanation };
+  if (model_explanation === undefined) return { ...sent };
+  const entries = Object.entries(sent);
+  entries.splice(model_explanation_index ?? entries.length, 0, [EXPLANATION, model_explanation]);
+  return Object.fromEntries(entries);
 }
 
 function result_content(part: ToolPart, id: string, conversion: Conversion): ToolResultContent {

@@ -81,6 +81,9 @@ pub struct SessionRow {
     pub metadata: Option<Json>,
     pub approval_mode: ApprovalMode,
     pub effective_approval_mode: ApprovalMode,
+    /// What stood there for a mode is none, so `ask` is read in its place. Never stored.
+    #[serde(skip)]
+    pub unknown_mode: bool,
     /// The last `revision_of_session` that was published.
     pub revision: u64,
     /// How many commits the Session has seen; the store checks it in every append.

@@ -245,6 +245,9 @@ pub struct ToolPart {
     pub title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_explanation: Option<String>,
+    /// How many arguments came before it, where it was not the last: it goes back to its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_explanation_index: Option<u32>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub provider_executed: bool,
     /// The provider's own id, where it had to be made unique within the Session.

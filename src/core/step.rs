@@ -22,6 +22,8 @@ const LONGEST_DELAY_MS: u64 = 30_000;
 /// How many steps in a row may end without their calls being run.
 const UNUSABLE_STEPS: u32 = 3;
 
+const EXPLANATION: &str = "model_explanation";
+
 const NOT_RUN: &str = "The call was not run because the model's answer ended before it was complete.";
 
 impl Draft<'_> {
@@ -132,6 +134,7 @@ impl Draft<'_> {
             error_code: None,
             title: start.title.clone().or(title),
             model_explanation: None,
+            model_explanation_index: None,
             provider_executed: start.provider_executed,
             provider_metadata: None,
             preliminary: false,
@@ -170,11 +173,13 @@ impl Draft<'_> {
             Some(input) if explains => take_explanation(input),
             other => (other.cloned(), None),
         };
+        let (explanation, index) = explanation.unzip();
         let fill = |tool: &mut ToolPart| {
             tool.state = ToolState::Ready;
             tool.input = input;
             tool.input_text = input_text.map(|text| bounded(text));
             tool.model_explanation = explanation;
+            tool.model_explanation_index = index.flatten();
             tool.provider_executed |= start.provider_executed;
             tool.provider_metadata.clone_from(provider_metadata);
         };
@@ -372,10 +377,16 @@ fn bounded(text: &str) -> String {
     format!("{}… ({} more bytes)", &text[..end], text.len() - end)
 }
 
+/// The model's explanation, and how many arguments came before it where it was not the last.
+type Explanation = (String, Option<u32>);
+
 /// Takes the model's explanation out of the arguments; the tool's schema never sees it.
-fn take_explanation(input: &Json) -> (Option<Json>, Option<String>) {
+fn take_explanation(input: &Json) -> (Option<Json>, Option<Explanation>) {
     let mut value = input.as_value().clone();
-    let explanation = value.as_object_mut().and_then(|map| map.shift_remove("model_explanation"));
-    let explanation = explanation.and_then(|value| value.as_str().map(str::to_owned));
-    (Some(Json::new(value)), explanation)
+    let Some(map) = value.as_object_mut() else { return (Some(input.clone()), None) };
+    let index = map.keys().position(|key| key == EXPLANATION);
+    let taken = map.shift_remove(EXPLANATION);
+    let index = index.filter(|index| *index < map.len()).and_then(|index| u32::try_from(index).ok());
+    let explanation = taken.and_then(|value| value.as_str().map(str::to_owned));
+    (Some(Json::new(value)), explanation.map(|text| (text, index)))
 }

@@ -24,6 +24,9 @@ use crate::{
     storage::{Liveness, Opened, OwnerId, SessionKey, StoreError, UnfinishedSession},
 };
 
+const UNKNOWN_MODE: &str = "Its stored approval mode is none that is known, so people are asked. Set it anew with \
+                            session.set({ security: { approval_mode } }).";
+
 impl Agent {
     pub(super) fn create(
         self: &Arc<Self>,
@@ -49,6 +52,7 @@ impl Agent {
             metadata: (!metadata.is_null()).then(|| Json::new(metadata)),
             approval_mode: mode,
             effective_approval_mode: mode,
+            unknown_mode: false,
             revision: 0,
             commits: 0,
             last_commit_id: String::new(),
@@ -163,6 +167,9 @@ impl Agent {
         sessions.last_handle += 1;
         let handle = sessions.last_handle;
         let session = SessionRef { handle, session_id: key.session_id.clone() };
+        if rows.session.unknown_mode {
+            self.outside.host.warn(&session, UNKNOWN_MODE.to_owned());
+        }
         let engine = Engine::restored(self.settings.clone(), rows);
         let runner = Runner::new(
             session,

@@ -32,6 +32,7 @@ pub fn session_row(session_id: &str) -> SessionRow {
         metadata: None,
         approval_mode: ApprovalMode::Ask,
         effective_approval_mode: ApprovalMode::Ask,
+        unknown_mode: false,
         revision: 0,
         commits: 0,
         last_commit_id: String::new(),

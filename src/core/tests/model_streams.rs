@@ -136,7 +136,11 @@ fn the_model_explains_beside_its_arguments_never_in_them() {
     let tool = scenario.tool("c1");
     assert_eq!(tool["input"], json!({ "path": "a" }));
     assert_eq!(tool["model_explanation"], "It is old.");
+    assert_eq!(tool["model_explanation_index"], Value::Null, "it was the last");
     assert_eq!(scenario.outside.running["c1"].input.as_value(), &json!({ "path": "a" }));
+    let mut scenario = started();
+    scenario.calls(&[("c1", "strict", json!({ "model_explanation": "It is old.", "path": "a" }))]);
+    assert_eq!(scenario.tool("c1")["model_explanation_index"], 0);
 }
 
 #[test]

@@ -47,11 +47,15 @@ pub(super) fn session(db: &Connection, session: i64) -> Result<SessionRow, Store
     let mut rows = statement.query([session])?;
     let row = rows.next()?.ok_or(StoreError::NotFound)?;
     let metadata: Option<String> = row.get(1)?;
+    // Where one of the two cannot be read, the other is not to be trusted either.
+    let modes = approval_mode(row, 2)?.zip(approval_mode(row, 3)?);
+    let (approval_mode, effective_approval_mode) = modes.unwrap_or((ApprovalMode::Ask, ApprovalMode::Ask));
     Ok(SessionRow {
         session_id: row.get(0)?,
         metadata: metadata.as_deref().map(from_json).transpose()?,
-        approval_mode: approval_mode(row, 2)?,
-        effective_approval_mode: approval_mode(row, 3)?,
+        approval_mode,
+        effective_approval_mode,
+        unknown_mode: modes.is_none(),
         revision: unsigned(row.get(4)?),
         commits: unsigned(row.get(5)?),
         last_commit_id: row.get(6)?,
@@ -143,12 +147,13 @@ pub(super) fn message(row: &Row<'_>) -> Result<MessageRow, StoreError> {
     })
 }
 
-fn approval_mode(row: &Row<'_>, column: usize) -> Result<ApprovalMode, StoreError> {
-    // Whatever else stands there, by another program's hand, means the strictest mode.
-    match row.get_ref(column)?.as_bytes() {
-        Ok(b"always-allow") => Ok(ApprovalMode::AlwaysAllow),
-        _ => Ok(ApprovalMode::Ask),
-    }
+/// `None` for whatever else stands there, by another program's hand: it means the strictest mode.
+fn approval_mode(row: &Row<'_>, column: usize) -> Result<Option<ApprovalMode>, StoreError> {
+    Ok(match row.get_ref(column)?.as_bytes() {
+        Ok(b"always-allow") => Some(ApprovalMode::AlwaysAllow),
+        Ok(b"ask") => Some(ApprovalMode::Ask),
+        _ => None,
+    })
 }
 
 /// SQLite has no unsigned integers. Counters never come near the limit; page bounds may, and mean "all".
