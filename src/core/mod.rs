@@ -25,6 +25,7 @@ mod recover;
 mod replay;
 mod respond;
 pub mod schema;
+mod schema_cost;
 pub mod settings;
 pub mod stamp;
 pub mod state;

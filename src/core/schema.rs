@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use jsonschema::{Draft, ValidationError, Validator, error::ValidationErrorKind};
 use serde_json::{Value, json};
 
-use super::error::Issue;
+use super::{error::Issue, schema_cost::check_cost};
 
 /// What an approval's answer must look like, unless its producer says otherwise.
 pub fn approval_response_schema() -> Value {
@@ -34,6 +34,7 @@ impl Schema {
         if schema.get("$schema").is_none() {
             options = options.with_draft(Draft::Draft202012);
         }
+        check_cost(schema)?;
         let built = options.offline().build(schema);
         built.map(Self).map_err(|error| {
             let path = error.instance_path().to_string();
