@@ -194,6 +194,7 @@ pub enum ModelEvent {
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PartEdge {
     #[serde(rename = "ref")]
     pub part: u32,

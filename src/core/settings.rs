@@ -45,6 +45,7 @@ pub enum Gate {
 
 /// A tool as the host describes it.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ToolDefinition {
     pub name: String,
     #[serde(default)]

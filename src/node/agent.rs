@@ -34,6 +34,7 @@ pub struct NativeAgent {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AgentSettings {
     agent_id: String,
     max_steps: u32,

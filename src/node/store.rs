@@ -31,6 +31,7 @@ impl NativeStore {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct SqliteSettings {
     synchronous: Option<Level>,
     busy_timeout_ms: Option<u32>,

@@ -15,7 +15,7 @@ pub struct Request {
 
 /// Raw values of users are judged here.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Operation {
     Create {
         #[serde(default)]
