@@ -1,9 +1,9 @@
 // Every error code that can be provoked, through the public API, for any runner. Each gives its own `test`.
 const assert = require("node:assert/strict");
-const { mkdtempSync, rmSync, writeFileSync, readFileSync } = require("node:fs");
-const { execFileSync, spawn, spawnSync } = require("node:child_process");
+const { mkdtempSync, rmSync } = require("node:fs");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
+const { storage_errors } = require("./storage_errors.cjs");
 
 exports.define = function define(test) {
   const { Agent, memory, SessionError, sqlite } = require("@downcity/agent");
@@ -34,6 +34,22 @@ exports.define = function define(test) {
       return { approved };
     },
   };
+  /** Asks a question of its own each time it is entered, and keeps how it was refused. */
+  const changing = {
+    refusal: undefined,
+    tool: {
+      input_schema: { type: "object" },
+      resume: "replay",
+      execute: async (_, { resumed, interactions }) => {
+        const payload = { operation: "tool", resumed };
+        const { approved } = await interactions.approval.request({ payload }).catch((error) => {
+          changing.refusal = error;
+          throw error;
+        });
+        return { approved };
+      },
+    },
+  };
   const response = (fields) => ({ type: "approval", outcome: "resolved", ...fields });
   const approved = response({ payload: { decision: "approved" } });
 
@@ -45,16 +61,20 @@ exports.define = function define(test) {
         const script = options.script ?? (() => "Still here.");
         const model = new ScriptedModel(script);
         const storage = store === "memory" ? memory() : sqlite(join(folder, "sessions.db"));
-        const agent = new Agent({ id: "errors", model, tools: { asking }, storage, ...options.agent });
+        const settings = { id: "errors", model, tools: { asking }, storage, ...options.agent };
+        const agent = new Agent(settings);
+        // What is opened after `agent` has let go.
+        const again = new Agent(settings);
         try {
           const session = await agent.sessions.create({ session_id: "s" });
-          await work({ agent, session, model });
-          const usable = await agent.sessions.get("s");
+          await work({ agent, session, model, again });
+          const usable = await (options.let_go ? again : agent).sessions.get("s");
           await usable.set({ model: new ScriptedModel(["Still here."]) });
           const { status, text } = await (await usable.prompt({ query: "Hello" })).finished;
           assert.deepEqual({ status, text }, { status: "completed", text: "Still here." });
         } finally {
           await agent.dispose();
+          await again.dispose();
           rmSync(folder, { recursive: true, force: true });
         }
       });
@@ -199,140 +219,20 @@ exports.define = function define(test) {
     asks,
   );
 
-  /** A file in a folder of its own. */
-  function with_file(name, work) {
-    test(name, async () => {
-      const folder = mkdtempSync(join(tmpdir(), "downcity-errors-"));
-      try {
-        await work(join(folder, "sessions.db"));
-      } finally {
-        rmSync(folder, { recursive: true, force: true });
-      }
-    });
-  }
+  on_a_session(
+    "REPLAY_MISMATCH for a tool that asks something else when it is entered again",
+    async ({ agent, session, again }) => {
+      await asked(session);
+      await agent.detach();
+      const same = await again.sessions.get("s");
+      const { status } = await same.active_turn().finished;
+      assert.equal(status, "completed");
+      const error = await refused("REPLAY_MISMATCH", () => Promise.reject(changing.refusal));
+      assert.match(error.message, /asked/);
+      assert.deepEqual(await same.interactions(), []);
+    },
+    { ...asks, agent: { tools: { asking: changing.tool } }, let_go: true },
+  );
 
-  async function with_agent(path, work) {
-    const model = new ScriptedModel(() => "Hi.");
-    const agent = new Agent({ id: "errors", model, storage: sqlite(path) });
-    try {
-      return await work(agent);
-    } finally {
-      await agent.dispose();
-    }
-  }
-
-  /** One value, read or written by another program. */
-  function query(path, statement) {
-    const program =
-      "import json,sqlite3,sys;d=sqlite3.connect(sys.argv[1]);r=d.execute(sys.argv[2]).fetchone();";
-    const ending = "d.commit();d.close();print(json.dumps(r and r[0]))";
-    return JSON.parse(
-      execFileSync("python3", ["-c", program + ending, path, statement], { encoding: "utf8" }),
-    );
-  }
-
-  /** Another program holds the write lock until it is told to go. */
-  async function locked(path) {
-    const program =
-      "import sqlite3,sys;d=sqlite3.connect(sys.argv[1],isolation_level=None);d.execute('BEGIN IMMEDIATE');" +
-      "print('locked',flush=True);sys.stdin.read();d.execute('ROLLBACK');d.close()";
-    const child = spawn("python3", ["-c", program, path], { stdio: ["pipe", "pipe", "inherit"] });
-    const ended = new Promise((resolve) => child.once("close", resolve));
-    await new Promise((resolve) => child.stdout.once("data", resolve));
-    return () => {
-      child.stdin.end();
-      return ended;
-    };
-  }
-
-  async function make_store(path) {
-    await with_agent(path, async (agent) => {
-      const session = await agent.sessions.create({ session_id: "s" });
-      await (await session.prompt({ query: "Hello" })).finished;
-    });
-  }
-
-  with_file("STORAGE_CORRUPT for a file that is no database, which stays as it was", async (path) => {
-    const garbage = "This is no database. ".repeat(1000);
-    writeFileSync(path, garbage);
-    await with_agent(path, async (agent) => {
-      await refused("STORAGE_CORRUPT", () => agent.sessions.create());
-      await refused("STORAGE_CORRUPT", () => agent.sessions.list());
-    });
-    assert.equal(readFileSync(path, "utf8"), garbage);
-  });
-
-  // A second, independent SQLite looks at the file and locks it. Where there is none, this part is left out.
-  if (spawnSync("python3", ["-c", "import sqlite3"]).status === 0) {
-    with_file("STORAGE_VERSION for a file of a later version, which stays as it was", async (path) => {
-      await make_store(path);
-      const version = query(path, "PRAGMA user_version");
-      query(path, `PRAGMA user_version = ${version + 1}`);
-      await with_agent(path, async (agent) => {
-        const error = await refused("STORAGE_VERSION", () => agent.sessions.get("s"));
-        assert.match(error.message, new RegExp(String(version + 1)));
-      });
-      assert.equal(query(path, "PRAGMA user_version"), version + 1);
-      query(path, `PRAGMA user_version = ${version}`);
-      await with_agent(path, async (agent) => {
-        const session = await agent.sessions.get("s");
-        assert.equal((await session.messages()).items.length, 2);
-      });
-      assert.equal(query(path, "PRAGMA integrity_check"), "ok");
-    });
-
-    with_file("STORAGE_BUSY for a lock that stays, and the same call works once it is gone", async (path) => {
-      await make_store(path);
-      await with_agent(path, async (agent) => {
-        const session = await agent.sessions.get("s");
-        const mode = { security: { approval_mode: "always-allow" } };
-        const unlock = await locked(path);
-        try {
-          await refused("STORAGE_BUSY", () => session.set(mode));
-          assert.equal((await session.status()).security.approval_mode, "ask");
-          assert.equal((await session.messages()).items.length, 2);
-        } finally {
-          await unlock();
-        }
-        await session.set(mode);
-        assert.equal((await session.status()).security.approval_mode, "always-allow");
-        assert.equal((await (await session.prompt({ query: "Hello" })).finished).text, "Hi.");
-      });
-      assert.equal(query(path, "PRAGMA integrity_check"), "ok");
-    });
-
-    with_file("a lock that goes away in time only delays", async (path) => {
-      await make_store(path);
-      await with_agent(path, async (agent) => {
-        const session = await agent.sessions.get("s");
-        const unlock = await locked(path);
-        const prompting = session.prompt({ query: "Hello" });
-        await unlock();
-        assert.equal((await (await prompting).finished).text, "Hi.");
-      });
-    });
-  }
-
-  with_file("STORAGE_UNAVAILABLE for a folder that cannot be made", async (path) => {
-    writeFileSync(path, "a file, not a folder");
-    for (const impossible of [join(path, "deeper", "sessions.db"), "/proc/none/sessions.db"]) {
-      await with_agent(impossible, (agent) => refused("STORAGE_UNAVAILABLE", () => agent.sessions.create()));
-    }
-  });
-
-  with_file("STORAGE_UNAVAILABLE for a path that is a folder", async (path) => {
-    const { dirname } = require("node:path");
-    await with_agent(dirname(path), (agent) => refused("STORAGE_UNAVAILABLE", () => agent.sessions.create()));
-  });
-
-  with_file("an Agent whose store was out of reach works once the cause is gone", async (path) => {
-    const blocked = join(path, "sessions.db");
-    writeFileSync(path, "in the way");
-    await with_agent(blocked, async (agent) => {
-      await refused("STORAGE_UNAVAILABLE", () => agent.sessions.create({ session_id: "s" }));
-      rmSync(path);
-      const session = await agent.sessions.create({ session_id: "s" });
-      assert.equal((await (await session.prompt({ query: "Hello" })).finished).text, "Hi.");
-    });
-  });
+  storage_errors(test, { refused, asked, asking, approved });
 };
