@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { next_interaction } from "@downcity/agent/testing";
 import { AskQuestionsTool } from "@downcity/agent/tools";
 import { expect, test } from "vitest";
@@ -13,12 +14,41 @@ function nested(depth: number): unknown {
   return value;
 }
 
+/** Runs with a memory of its own; prints what the call came to, and the memory held at the end in MiB. */
+const HUGE = `
+  import { Agent, memory } from "@downcity/agent";
+  import { ScriptedModel } from "@downcity/agent/testing";
+  const act = { input_schema: { type: "object" }, execute: () => Buffer.alloc(300 * 2 ** 20, "x").latin1Slice() };
+  const model = new ScriptedModel([[{ call: "act" }], "Done."]);
+  const agent = new Agent({ id: "sizes", storage: memory(), model, tools: { act } });
+  const session = await agent.sessions.create();
+  await (await session.prompt({ query: "Go" })).finished;
+  const { items } = await session.messages();
+  const { state } = items.flatMap(({ parts }) => parts).find(({ type }) => type === "tool");
+  await agent.dispose();
+  gc();
+  console.log(JSON.stringify({ state, now: Math.round(process.memoryUsage().rss / 2 ** 20) }));
+`;
+
+test("a result of 300 MiB is let go of: memory returns to within 100 MiB of an empty process", () => {
+  const measure = (program: string) => {
+    const flags = ["--expose-gc", "--input-type=module", "-e", program];
+    return JSON.parse(execFileSync(process.execPath, flags, { encoding: "utf8" }));
+  };
+  const empty = measure("console.log(Math.round(process.memoryUsage().rss / 2 ** 20))");
+  const { state, now } = measure(HUGE);
+  expect(state).toBe("failed");
+  expect(now).toBeLessThan(empty + 100);
+}, 60_000);
+
 on_each_store("Sizes", (store) => {
   const results: [string, () => unknown, "completed" | "failed"][] = [
     ["1 MiB", () => "x".repeat(MIB), "completed"],
     ["16 MiB, quotes included", () => "x".repeat(16 * MIB - 2), "completed"],
     ["a byte over 16 MiB", () => "x".repeat(16 * MIB - 1), "failed"],
     ["64 MiB", () => "x".repeat(64 * MIB), "failed"],
+    ["300 MiB", () => "x".repeat(300 * MIB), "failed"],
+    ["300 MiB in a list", () => Array.from({ length: 300 }, () => "x".repeat(MIB)), "failed"],
     ["128 levels", () => nested(128), "completed"],
     ["129 levels", () => nested(129), "failed"],
     ["100,000 levels", () => nested(100_000), "failed"],
