@@ -1,5 +1,5 @@
 /** A producer's `response_schema` may hold any pattern that ECMAScript takes: it is shown as given, and enforced. */
-import type { Interaction, Session } from "@downcity/agent";
+import type { Interaction, JsonSchema, Session } from "@downcity/agent";
 import { gate, next_interaction } from "@downcity/agent/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { PATTERNS, SAMPLES } from "../support/patterns.js";
@@ -17,7 +17,7 @@ function ecmascript(pattern: string): RegExp {
   }
 }
 
-function ask(session: Session, turn_id: string, response_schema: object) {
+function ask(session: Session, turn_id: string, response_schema: JsonSchema) {
   return session.interactions.request<Word>({ type: "word", turn_id, payload: {}, response_schema });
 }
 
@@ -80,7 +80,8 @@ on_each_store("A response_schema with a pattern", (store) => {
     const act = tool(
       async (_input, { interactions }) => {
         const { result } = await interactions.request<Word>({ type: "word", payload: {}, response_schema });
-        return (await result).response?.payload?.a ?? null;
+        const { response } = await result;
+        return (response?.payload as { a?: string } | undefined)?.a ?? null;
       },
       { resume: "replay" },
     );

@@ -240,7 +240,7 @@ describe.each(LINES)("@ai-sdk/anthropic, specification $specification", ({ speci
       await agent.detach();
       const later = await open().sessions.get(session.id);
       const turn = later.active_turn();
-      const payload = { decision: "approved" };
+      const payload = { decision: "approved" as const };
       await later.respond({ interaction_id, response: { type: "approval", outcome: "resolved", payload } });
       expect(await turn?.finished).toMatchObject({ success: true, text: "It is 42." });
       expect((await ask(later, "Sure?")).text).toBe("Yes.");
