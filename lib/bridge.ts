@@ -111,6 +111,11 @@ export class Bridge {
     if (this.#sessions.has(handle)) this.#send((native) => native.input(handle, input_json));
   }
 
+  /** What came of the model's stream together, as a JSON array of events. */
+  model(handle: number, step_id: string, events_json: string): void {
+    if (this.#sessions.has(handle)) this.#send((native) => native.model(handle, step_id, events_json));
+  }
+
   delta(handle: number, step_id: string, ref: number, text: string): void {
     if (this.#sessions.has(handle)) this.#send((native) => native.delta(handle, step_id, ref, text));
   }

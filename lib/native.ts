@@ -10,6 +10,8 @@ export interface NativeAgent {
   call(request_json: string): boolean;
   /** Something that happened to a Session. True: the outbox has something. */
   input(session: number, input_json: string): boolean;
+  /** What came of the model's stream together, as a JSON array of events. True: the outbox has something. */
+  model(session: number, step_id: string, events_json: string): boolean;
   /** A fragment of what the model streams; well-formed text. */
   delta(session: number, step_id: string, ref: number, text: string): boolean;
   /** Whether the Mutations of a Session are wanted. */

@@ -9,6 +9,8 @@ import { TurnBook } from "./turn-book.js";
 /** Does the work a Session asks of JavaScript: asks the model, runs the tools. */
 export interface Worker {
   on_event(event: NativeEvent): void;
+  /** Passes on what has come of models' streams by now. */
+  flush(): void;
   /** Nothing that is still going on matters any more. */
   abandon(): void;
 }
@@ -49,6 +51,7 @@ export class SessionPort implements SessionEvents {
   }
 
   ask<Ok, Result = Ok>(input: object, on_ok?: (ok: Ok) => Result): Promise<Result> {
+    this.#worker.flush();
     return this.bridge.ask(this.handle, input, on_ok);
   }
 

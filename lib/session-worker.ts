@@ -1,12 +1,12 @@
 import type { Message, MessagesPage } from "../index.js";
 import type { AgentSetup } from "./agent-setup.js";
 import { json_text, type NativeEvent } from "./bridge.js";
-import { DeltaBuffer } from "./delta-buffer.js";
 import { message_of } from "./errors.js";
 import { ModelDriver } from "./model/driver.js";
 import type { ModelSink } from "./model/events.js";
 import { PromptHistory } from "./model/history.js";
 import type { SessionPort, Worker } from "./session-port.js";
+import { StreamBuffer } from "./stream-buffer.js";
 import { ToolRunner } from "./tool-runner.js";
 import type { Workspace } from "./workspace.js";
 
@@ -41,6 +41,8 @@ export class SessionWorker implements Worker {
   #updates = 0;
   #update: Promise<void> = Promise.resolve();
   readonly #requests = new Map<string, AbortController>();
+  /** Of the requests that are going on. */
+  readonly #buffers = new Set<StreamBuffer>();
 
   constructor(port: SessionPort, setup: AgentSetup, workspace: Workspace | null) {
     this.#port = port;
@@ -77,6 +79,10 @@ export class SessionWorker implements Worker {
     }
   }
 
+  flush(): void {
+    for (const buffer of this.#buffers) buffer.flush();
+  }
+
   abandon(): void {
     for (const request of this.#requests.values()) request.abort();
     this.#requests.clear();
@@ -89,7 +95,11 @@ export class SessionWorker implements Worker {
     this.#tools.step();
     const controller = new AbortController();
     this.#requests.set(step_id, controller);
-    const sink = this.#sink(step_id);
+    const buffer = this.#buffer(step_id);
+    const sink: ModelSink = {
+      event: (event) => buffer.add(event),
+      delta: (ref, text) => buffer.add_delta(ref, text),
+    };
     try {
       const missing = await this.#take_update(event).then(
         () => undefined,
@@ -109,20 +119,19 @@ export class SessionWorker implements Worker {
     } catch (error) {
       sink.event({ type: "failed", code: "MODEL_FAILED", message: message_of(error), retryable: false });
     } finally {
+      this.#buffers.delete(buffer);
       if (this.#requests.get(step_id) === controller) this.#requests.delete(step_id);
     }
   }
 
-  #sink(step_id: string): ModelSink {
+  #buffer(step_id: string): StreamBuffer {
     const { bridge, handle } = this.#port;
-    const deltas = new DeltaBuffer((ref, text) => bridge.delta(handle, step_id, ref, text));
-    return {
-      event: (event) => {
-        deltas.flush();
-        this.#port.tell(json_text({ input: "model", step_id, event }));
-      },
-      delta: (ref, text) => deltas.add(ref, text),
-    };
+    const buffer = new StreamBuffer({
+      events: (events) => bridge.model(handle, step_id, json_text(events)),
+      delta: (ref, text) => bridge.delta(handle, step_id, ref, text),
+    });
+    this.#buffers.add(buffer);
+    return buffer;
   }
 
   #take_ahead(event: HistoryEvent): void {

@@ -26,8 +26,15 @@ const HUGE = `
   const { items } = await session.messages();
   const { state } = items.flatMap(({ parts }) => parts).find(({ type }) => type === "tool");
   await agent.dispose();
-  gc();
-  console.log(JSON.stringify({ state, now: Math.round(process.memoryUsage().rss / 2 ** 20) }));
+  const held = () => Math.round(process.memoryUsage().rss / 2 ** 20);
+  let now = held();
+  // One collection need not find all of it: a register or a stack slot may still name what is gone.
+  for (let round = 0; round < 50 && now > 100; round += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    gc();
+    now = held();
+  }
+  console.log(JSON.stringify({ state, now }));
 `;
 
 test("a result of 300 MiB is let go of: memory returns to within 100 MiB of an empty process", () => {

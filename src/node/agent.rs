@@ -96,6 +96,17 @@ impl NativeAgent {
         })
     }
 
+    /// What came of the model's stream together: a JSON array of its events. True when `drain` has something.
+    #[napi]
+    pub fn model(&self, session: u32, step_id: String, events_json: String) -> napi::Result<bool> {
+        guarded_for(&self.outbox, || {
+            let events: Vec<ModelEvent> = parse(&events_json)?;
+            let inputs = events.into_iter().map(|event| Input::Model { step_id: step_id.clone(), event });
+            self.agent()?.submit_all(session, inputs.collect());
+            Ok(!self.outbox.is_empty())
+        })
+    }
+
     /// A fragment of the model's stream: an input without JSON around it, as there are so many.
     #[napi]
     pub fn delta(&self, session: u32, step_id: String, reference: u32, text: String) -> napi::Result<bool> {

@@ -95,13 +95,18 @@ impl Agent {
 
     /// Takes an input of an open Session. Where it is open no more, its caller is told.
     pub fn submit(&self, handle: u32, input: Input) {
+        self.submit_all(handle, vec![input]);
+    }
+
+    /// Takes inputs that came together.
+    pub fn submit_all(&self, handle: u32, inputs: Vec<Input>) {
         match self.session(handle) {
-            Some(runner) => runner.submit(input),
+            Some(runner) => runner.submit_all(inputs),
             None => {
-                if let Some(ticket) = input.ticket() {
+                for ticket in inputs.iter().filter_map(Input::ticket) {
                     self.outside.host.answer(ticket, Err(RuntimeError::NotOpen));
-                    self.outside.host.wake();
                 }
+                self.outside.host.wake();
             }
         }
     }

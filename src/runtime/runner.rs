@@ -94,8 +94,13 @@ impl Runner {
 
     /// Brings an input. Effects reach the host before this returns where the store answers at once.
     pub fn submit(self: &Arc<Self>, input: Input) {
+        self.submit_all(vec![input]);
+    }
+
+    /// Brings inputs that came together; where nothing is under way, they are decided in one commit.
+    pub fn submit_all(self: &Arc<Self>, inputs: Vec<Input>) {
         let mut inner = self.lock();
-        inner.inbox.push(input);
+        inputs.into_iter().for_each(|input| inner.inbox.push(input));
         self.start(inner);
     }
 
