@@ -26,6 +26,7 @@ import type { AgentTool, AnyTool } from "./types/tool.js";
 
 export * from "./types/interaction.js";
 export * from "./types/message.js";
+export * from "./types/shell.js";
 export * from "./types/tool.js";
 
 /** Any `@ai-sdk/*` model: an AI SDK LanguageModel of specification v2, v3 or v4. */

@@ -4,5 +4,5 @@ export { SESSION_APPROVAL_RESPONSE_SCHEMA } from "./approval-schema.js";
 export { SessionError } from "./errors.js";
 export { memory, sqlite } from "./storage.js";
 export { define_agent_tool, with_approval } from "./tools/define.js";
-export { AskQuestionsTool } from "./tools/index.js";
+export { AskQuestionsTool, ShellSession, ShellTool } from "./tools/index.js";
 export { Workspace } from "./workspace.js";

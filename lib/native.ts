@@ -1,4 +1,6 @@
 /** The native binding as it is called; the names and JSON shapes are those of the Rust side. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 
 export interface NativeStore {
   /** Opaque: made by the binding, handed back to it. */
@@ -22,11 +24,29 @@ export interface NativeAgent {
   close(): void;
 }
 
+/** A command of the Shell. It ends with this object, and with the process. */
+export interface NativeProcess {
+  /** JSON of all there is. Looking lets `wake` be called again. */
+  snapshot(): string;
+  /** The same with the output since the last time. */
+  take(): string;
+  /** Why the input was not taken, or null. */
+  write(text: string): string | null;
+  closeInput(): void;
+  end(): void;
+}
+
 export interface NativeBinding {
   NativeStore: {
     memory(): NativeStore;
     sqlite(path: string, options_json: string): NativeStore;
   };
+  /** `wake` is called when there is something to look at; it keeps nothing alive. */
+  NativeProcess: new (
+    helper: string,
+    start_json: string,
+    wake: () => void,
+  ) => NativeProcess;
   NativeAgent: new (store: NativeStore, settings_json: string, wake: () => void) => NativeAgent;
 }
 
@@ -36,4 +56,17 @@ let loaded: NativeBinding | undefined;
 export function native_binding(): NativeBinding {
   loaded ??= require("../native/binding.cjs") as NativeBinding;
   return loaded;
+}
+
+const HELPER = "downcity-shell";
+
+/** The program that runs commands of the Shell: beside the binding, in the repository or in the platform's package. */
+export function shell_helper(): string | undefined {
+  const beside = join(__dirname, "..", "native", HELPER);
+  if (existsSync(beside)) return beside;
+  try {
+    return require.resolve(`@downcity/agent-linux-x64-gnu/${HELPER}`);
+  } catch {
+    return undefined;
+  }
 }

@@ -11,6 +11,7 @@ export interface Worker {
   on_event(event: NativeEvent): void;
   /** Passes on what has come of models' streams by now. */
   flush(): void;
+  turn_stopped(): void;
   /** Nothing that is still going on matters any more. */
   abandon(): void;
 }
@@ -76,7 +77,7 @@ export class SessionPort implements SessionEvents {
         this.turns.taken(event.turn_id as string);
         break;
       case "turn_ended":
-        this.subscribers.when_live(() => this.turns.ended(event.result as TurnResult));
+        this.#turn_ended(event.result as TurnResult);
         break;
       case "lost":
         this.#lost(session_error_from(event.error as ErrorEnvelope));
@@ -85,6 +86,11 @@ export class SessionPort implements SessionEvents {
         this.#worker.on_event(event);
         break;
     }
+  }
+
+  #turn_ended(result: TurnResult): void {
+    if (result.status === "stopped") this.#worker.turn_stopped();
+    this.subscribers.when_live(() => this.turns.ended(result));
   }
 
   /** The handle was closed; everything it had to tell has been told. */

@@ -83,6 +83,10 @@ export class SessionWorker implements Worker {
     for (const buffer of this.#buffers) buffer.flush();
   }
 
+  turn_stopped(): void {
+    this.#tools.turn_stopped();
+  }
+
   abandon(): void {
     for (const request of this.#requests.values()) request.abort();
     this.#requests.clear();

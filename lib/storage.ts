@@ -4,6 +4,13 @@ import { accept_optional, invalid } from "./accept.js";
 import { type NativeStore, native_binding } from "./native.js";
 import type { Workspace } from "./workspace.js";
 
+/** Every file this process was told to keep Sessions in: the Shell has to keep them out of sight. */
+const FILES = new Set<string>();
+
+export function store_files(): readonly string[] {
+  return [...FILES];
+}
+
 /** A store that is opened natively when it is first used. */
 class StorageHandle {
   readonly #open: () => NativeStore;
@@ -41,6 +48,7 @@ export function sqlite(path: string, options?: SqliteOptions): Storage {
     throw invalid('`synchronous` has to be "full" or "normal".');
   }
   const file = resolve(path);
+  FILES.add(file);
   const options_json = JSON.stringify({ synchronous });
   return publish(new StorageHandle(() => native_binding().NativeStore.sqlite(file, options_json)));
 }

@@ -2,6 +2,7 @@ import type { ToolCallInfo, ToolContext } from "../index.js";
 import type { NativeEvent } from "./bridge.js";
 import { tool_interactions } from "./interactions.js";
 import type { SessionPort } from "./session-port.js";
+import { APPROVED, type InternalContext, SESSION_LIFE } from "./tools/context.js";
 import type { ToolCall, ToolRegistry } from "./tools/registry.js";
 import type { Workspace } from "./workspace.js";
 
@@ -12,6 +13,8 @@ export class ToolRunner {
   readonly #workspace: Workspace | null;
   /** By call, while something of it is running. */
   readonly #aborts = new Map<string, AbortController>();
+  /** Until a Turn is stopped or the Session let go: for what a tool leaves running behind its call. */
+  #life = new AbortController();
 
   constructor(port: SessionPort, registry: ToolRegistry, workspace: Workspace | null) {
     this.#port = port;
@@ -42,8 +45,10 @@ export class ToolRunner {
   enter(event: NativeEvent): void {
     const info = this.#info(event);
     const { turn_id, tool_call_id, tool_name } = info;
-    const context: ToolContext = {
+    const context: ToolContext & InternalContext = {
       ...info,
+      [APPROVED]: event.approval,
+      [SESSION_LIFE]: this.#life.signal,
       abort_signal: this.#controller(tool_call_id).signal,
       resumed: event.resumed === true,
       interactions: tool_interactions(this.#port.desk, { turn_id, tool_call_id, tool_name }),
@@ -60,7 +65,14 @@ export class ToolRunner {
     this.#forget(tool_call_id);
   }
 
+  /** Whoever stops a Turn wants everything stopped that it has set going. */
+  turn_stopped(): void {
+    this.#life.abort();
+    this.#life = new AbortController();
+  }
+
   abandon(): void {
+    this.#life.abort();
     for (const tool_call_id of [...this.#aborts.keys()]) this.abort(tool_call_id);
     this.#registry.forget(this.#port.handle);
   }

@@ -1,12 +1,23 @@
 // Builds what the package needs to run: the native binding and the compiled lib. Quick when nothing changed.
 //   --release   the binding as it is packed
-import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { is_fresh } from "./support/fresh.mjs";
 import { bin, must, root, say } from "./support/run.mjs";
 import { write_wrappers } from "./support/wrappers.mjs";
 
 const NATIVE_SOURCES = ["src", "Cargo.toml", "Cargo.lock", "build.rs"];
 const LIB_SOURCES = ["lib", "index.d.ts", "types", "tsconfig.json", "scripts/support/wrappers.mjs"];
+
+/** The program that runs the Shell's commands, as it is named beside the binding. */
+export const HELPER = "downcity-shell";
+
+/** Under a new inode: the one that is replaced may be running. */
+function put_helper(built) {
+  const folder = process.env.CARGO_TARGET_DIR;
+  const from = folder ? `${folder}/${built.slice("target/".length)}` : `${root}${built}`;
+  copyFileSync(from, `${root}native/.${HELPER}`);
+  renameSync(`${root}native/.${HELPER}`, `${root}native/${HELPER}`);
+}
 
 export function build_native(release) {
   const stamp = `native/.${release ? "release" : "debug"}`;
@@ -15,7 +26,10 @@ export function build_native(release) {
   if (fitting.some((built) => is_fresh(built, NATIVE_SOURCES))) return;
   say(`Building the native binding (${release ? "release" : "debug"}; the first time takes a few minutes)`);
   const names = ["--js", "binding.cjs", "--dts", "binding.d.ts", "-o", "native"];
-  must(bin("napi"), ["build", "--platform", ...names, ...(release ? ["--release"] : [])]);
+  const profile = release ? ["--release"] : [];
+  must(bin("napi"), ["build", "--platform", ...names, ...profile]);
+  must("cargo", ["build", "--bin", HELPER, ...profile]);
+  put_helper(`target/${release ? "release" : "debug"}/${HELPER}`);
   for (const other of ["release", "debug"]) rmSync(`${root}native/.${other}`, { force: true });
   touch(stamp);
 }

@@ -1,6 +1,6 @@
 // Makes every tarball as it would be published, in artifacts/.
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { build } from "./build.mjs";
+import { build, HELPER } from "./build.mjs";
 import { install } from "./support/install.mjs";
 import { must, root, say } from "./support/run.mjs";
 
@@ -41,6 +41,7 @@ function stage_platform() {
   const folder = "npm/linux-x64-gnu";
   stage(read_manifest(folder), [
     [`native/${BINARY}`, BINARY],
+    [`native/${HELPER}`, HELPER],
     [`${folder}/README.md`, "README.md"],
   ]);
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../json.js";
 import { input_schema, type Validator } from "../schema/schema.js";
 import { fields_of } from "../schema/standard.js";
 import { as_ai_sdk, read_ai_sdk } from "./ai-sdk.js";
-import type { GateRule } from "./define.js";
+import { type GateRule, tells } from "./define.js";
 import { type Definition, type Execute, type Fields, refuse, rules_of } from "./definition.js";
 import { check_provider_runs, is_provider_tool, type ProviderTool, provider_tool } from "./provider.js";
 import { is_generator, run_through } from "./streaming.js";
@@ -124,6 +124,7 @@ function read_agent_tool(fields: Fields, owner: string): Definition {
 
 function gate_of(rules: readonly GateRule[]): ToolSettings["gate"] {
   if (rules.length === 0) return "none";
+  if (rules.some(tells)) return "host";
   return rules.some((rule) => rule === undefined) ? "always" : "host";
 }
 

@@ -1,6 +1,7 @@
 /** How users define tools. */
 import type { AgentTool, AnyTool, GateOptions, ToolSchema } from "../../types/tool.js";
 import { SessionError } from "../errors.js";
+import type { JsonObject } from "../json.js";
 
 /**
  * Types a tool: the output of its schema becomes the input of its `execute`. The definition itself is returned.
@@ -20,6 +21,21 @@ export function define_agent_tool<Schema extends ToolSchema, Output>(
 
 /** A rule that says for a validated input whether a person is asked; without one, a person always is. */
 export type GateRule = ((input: unknown, call: unknown) => unknown) | undefined;
+
+/** What a rule of this package's own says: whether a person is asked, and what the approval shows of the call. */
+export interface GateVerdict {
+  ask: boolean;
+  approval: JsonObject;
+}
+
+/** Marks such a rule: it is asked about every call, also where another rule asks a person anyway. */
+export const TELLS = Symbol.for("@downcity/agent.gate_tells");
+
+export type TellingRule = ((input: unknown, call: unknown) => Promise<GateVerdict>) & { [TELLS]: true };
+
+export function tells(rule: GateRule): rule is TellingRule {
+  return rule !== undefined && TELLS in rule;
+}
 
 /** Where a gated tool carries its rules. Registered globally, so that two copies of this package agree. */
 export const GATES = Symbol.for("@downcity/agent.gates");

@@ -2,9 +2,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
 import { message_of, SessionError } from "../errors.js";
-import { JsonError, normalise } from "../json.js";
+import { JsonError, type JsonObject, normalise } from "../json.js";
 import type { Verdict } from "../schema/schema.js";
 import { type CompiledTool, compile_tool, type ModelTool, type ToolSettings } from "./compile.js";
+import { tells } from "./define.js";
 import { type ModelOutput, model_output_of } from "./model-output.js";
 import { judged_problems } from "./problems.js";
 
@@ -55,10 +56,10 @@ export class ToolRegistry {
       if (!tool) return prepared(call, { error: no_such_tool(call.tool_name) });
       const verdict = await judge(tool, call.input);
       if (!verdict.ok) return prepared(call, { invalid: judged_problems(call, verdict.issues) });
-      const ask = await asks(tool, verdict.value, info);
+      const gate = await ask_gate(tool, verdict.value, info);
       // Kept after the gate was asked: a call that fails there is never entered.
       if (tool.validate) this.#keep(call, verdict.value);
-      return prepared_valid(call, verdict.value, ask);
+      return prepared_valid(call, verdict.value, gate);
     } catch (thrown) {
       return prepared(call, { error: message_of(thrown) });
     }
@@ -146,11 +147,25 @@ async function judge(tool: CompiledTool, input: unknown): Promise<Verdict> {
   return tool.validate ? tool.validate(input) : { ok: true, value: input };
 }
 
-async function asks(tool: CompiledTool, input: unknown, info: ToolCallInfo): Promise<boolean> {
+interface Gate {
+  ask: boolean;
+  /** What the tool itself says of the call. */
+  approval?: JsonObject;
+}
+
+/** Once one rule has asked, only those are asked that say what is shown. */
+async function ask_gate(tool: CompiledTool, input: unknown, info: ToolCallInfo): Promise<Gate> {
+  const gate: Gate = { ask: false };
   for (const rule of tool.rules) {
-    if (rule === undefined || (await rule(input, info)) !== false) return true;
+    if (tells(rule)) {
+      const { ask, approval } = await rule(input, info);
+      gate.ask ||= ask;
+      gate.approval ??= approval;
+    } else if (!gate.ask) {
+      gate.ask = rule === undefined || (await rule(input, info)) !== false;
+    }
   }
-  return false;
+  return gate;
 }
 
 type Prepared = { invalid: string } | { error: string };
@@ -160,9 +175,11 @@ function prepared(call: ToolCall, outcome: Prepared): InputJson {
 }
 
 /** Put together as text, as the value is already there as JSON and may be large. */
-function prepared_valid(call: ToolCall, value: unknown, ask: boolean): InputJson {
+function prepared_valid(call: ToolCall, value: unknown, { ask, approval }: Gate): InputJson {
   const id = JSON.stringify(call.tool_call_id);
-  return `{"input":"tool_prepared","tool_call_id":${id},"valid":{"input":${shown_input(call, value)},"ask":${ask}}}`;
+  const told = approval === undefined ? "" : `,"approval":${normalise(approval, "approval").text}`;
+  const valid = `{"input":${shown_input(call, value)},"ask":${ask}${told}}`;
+  return `{"input":"tool_prepared","tool_call_id":${id},"valid":${valid}}`;
 }
 
 /** What a person is shown: the parsed value, or what the model sent where a transform left JSON. */

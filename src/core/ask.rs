@@ -109,17 +109,21 @@ impl Draft<'_> {
         self.answer(ticket, Answer::Decided { decision });
     }
 
-    /// Asks before `execute` is entered.
-    pub fn ask_gate(&mut self, part_id: &str) {
+    /// Asks before `execute` is entered. A shell's tool says itself what it is about to do.
+    pub fn ask_gate(&mut self, part_id: &str, approval: Option<&Json>) {
         let call = self.tool_call(part_id);
-        let mut payload = Map::new();
-        payload.insert("operation".into(), json!("tool"));
+        let own = approval.and_then(|approval| approval.as_value().as_object());
+        let of_shell = own.filter(|own| {
+            own.get("operation").is_some_and(|word| OPERATIONS[1..].iter().any(|known| word == known))
+        });
+        let mut payload =
+            of_shell.cloned().unwrap_or_else(|| Map::from_iter([("operation".into(), json!("tool"))]));
         self.fill_approval_payload(part_id, &mut payload);
         let interaction = self.create_interaction(Request {
             kind: "approval".to_owned(),
             part_id: Some(part_id.to_owned()),
             source: InteractionSource {
-                source_type: SourceType::Tool,
+                source_type: if of_shell.is_some() { SourceType::Shell } else { SourceType::Tool },
                 tool_call_id: Some(call.tool_call_id),
                 tool_name: Some(call.tool_name),
             },

@@ -122,15 +122,15 @@ impl Draft<'_> {
         if !kept.is_empty() {
             let published = kept.iter().any(|(command, _)| command.publish_mutation);
             let lines: Vec<&str> = kept.iter().map(|(_, line)| line.as_str()).collect();
-            self.add_action(lines.join("; "), published);
+            self.add_action(TITLE, lines.join("; "), published);
         }
         if of_mode.is_some_and(|(command, _)| command.publish_mutation) {
             self.publish_config();
         }
     }
 
-    fn add_action(&mut self, description: String, publish: bool) {
-        let body = PartBody::Action { title: TITLE.to_owned(), description, state: ActionState::Completed };
+    pub fn add_action(&mut self, title: &str, description: String, publish: bool) {
+        let body = PartBody::Action { title: title.to_owned(), description, state: ActionState::Completed };
         if self.state.turn.is_some() {
             self.add_part(body, None, publish);
         } else {

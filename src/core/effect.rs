@@ -164,6 +164,9 @@ pub struct ToolCall {
     /// What the arguments came to when the host's schema validated them, where it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validated_input: Option<Json>,
+    /// The payload its gate was approved with, where a person was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approval: Option<Json>,
 }
 
 /// What a Turn's handle resolves to.

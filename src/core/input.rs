@@ -106,6 +106,9 @@ pub enum Prepared {
     Valid {
         input: Json,
         ask: bool,
+        /// What the tool itself says of the call, for the approval; the Session adds its own fields.
+        #[serde(default)]
+        approval: Option<Json>,
     },
     /// The arguments break the schema; the text tells the model what to mend.
     Invalid(String),

@@ -15,6 +15,9 @@ use super::{
     state::LivePart,
 };
 
+/// Where a command runs without a sandbox because the approval mode allows it, the history says so.
+const WITHOUT_SANDBOX: &str = "Ran without a sandbox";
+
 impl Draft<'_> {
     /// Takes all calls of the step that came complete to their next station.
     pub fn prepare_calls(&mut self) {
@@ -39,7 +42,7 @@ impl Draft<'_> {
         }
         match tool.gate {
             Gate::Host => self.effect(Effect::PrepareTool(call)),
-            gate => self.pass_gate(part_id, gate == Gate::Always),
+            gate => self.pass_gate(part_id, gate == Gate::Always, None),
         }
     }
 
@@ -52,11 +55,11 @@ impl Draft<'_> {
         }
         let Some(part_id) = self.call_in_state(tool_call_id, ToolState::Ready) else { return };
         match outcome {
-            Prepared::Valid { input, ask } => {
+            Prepared::Valid { input, ask, approval } => {
                 if *input != self.tool_call(&part_id).input {
                     self.change_call_record(&part_id, |call| call.validated_input = Some(input.clone()));
                 }
-                self.pass_gate(&part_id, *ask);
+                self.pass_gate(&part_id, *ask, approval.as_ref());
             }
             Prepared::Invalid(message) => self.fail_call(&part_id, ToolErrorCode::InvalidInput, message),
             Prepared::Error(message) => self.fail_call(&part_id, ToolErrorCode::ToolFailed, message),
@@ -64,11 +67,13 @@ impl Draft<'_> {
         self.end_step_when_done();
     }
 
-    fn pass_gate(&mut self, part_id: &str, ask: bool) {
-        let ask = ask && self.state.session.effective_approval_mode == ApprovalMode::Ask;
-        if ask {
-            self.ask_gate(part_id);
+    fn pass_gate(&mut self, part_id: &str, ask: bool, approval: Option<&Json>) {
+        if ask && self.state.session.effective_approval_mode == ApprovalMode::Ask {
+            self.ask_gate(part_id, approval);
         } else {
+            if let Some(description) = approval.filter(|_| ask).and_then(without_sandbox) {
+                self.add_action(WITHOUT_SANDBOX, description, true);
+            }
             self.change_call_record(part_id, |call| {
                 call.input_valid = true;
                 call.gate = Some(GateRecord::Open);
@@ -206,6 +211,11 @@ impl Draft<'_> {
         let by_host = self.settings.tool(&tool.tool_name).is_some_and(|tool| tool.schema.is_none());
         let record = part.row.call.as_ref().filter(|call| by_host && call.input_valid);
         let validated = record.and_then(|call| call.validated_input.as_ref().or(tool.input.as_ref()));
+        let gate = part.row.call.as_ref().and_then(|call| call.gate.as_ref());
+        let asked = match gate {
+            Some(GateRecord::Asked { interaction_id }) => turn.interaction(interaction_id),
+            _ => None,
+        };
         ToolCall {
             validated_input: validated.cloned(),
             turn_id: turn.row.turn_id.clone(),
@@ -213,6 +223,7 @@ impl Draft<'_> {
             tool_call_id: tool.tool_call_id.clone(),
             tool_name: tool.tool_name.clone(),
             input: tool.input.clone().unwrap_or_else(|| Json::new(Value::Object(Map::new()))),
+            approval: asked.map(|row| row.interaction.payload.clone()),
         }
     }
 
@@ -251,4 +262,12 @@ fn is_approved_and_not_entered(part: &LivePart) -> bool {
         |call: &CallRecord| matches!(call.gate, Some(GateRecord::Asked { .. })) && !call.execution_started;
     part.tool().is_some_and(|tool| tool.state == ToolState::Running)
         && part.row.call.as_ref().is_some_and(asked)
+}
+
+/// What is said of a command for which no sandbox can be had.
+fn without_sandbox(approval: &Json) -> Option<String> {
+    let approval = approval.as_value();
+    let text = |field: &str| approval.get(field).and_then(Value::as_str);
+    let command = text("command").filter(|_| text("sandbox") == Some("unavailable"))?;
+    Some(format!("{} under always-allow: {command}", text("operation")?))
 }

@@ -9,4 +9,5 @@ mod convert;
 mod error;
 mod guard;
 mod outbox;
+mod shell;
 mod store;
