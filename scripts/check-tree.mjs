@@ -19,12 +19,15 @@ for (const path of files) {
   }
 }
 
-// Who may use whom: node -> runtime -> core, node -> storage -> core; the runtime sees the storage trait only.
+// Who may use whom: node -> runtime -> core, node -> storage -> core, node -> shell; the runtime sees the storage
+// trait only, and the helper of the Shell what it is told.
 const FOREIGN = {
   "src/core/":
-    /crate::(runtime|storage|node)\b|\b(napi|rusqlite|tokio)::|SystemTime|Instant::now|now_v7|std::(thread|fs|net)\b/,
-  "src/runtime/": /crate::node\b|\b(napi|rusqlite)::|storage::sqlite\b/,
-  "src/storage/": /crate::(runtime|node)\b|\bnapi::/,
+    /crate::(runtime|storage|node|shell)\b|\b(napi|rusqlite|tokio)::|SystemTime|Instant::now|now_v7|std::(thread|fs|net)\b/,
+  "src/runtime/": /crate::(node|shell)\b|\b(napi|rusqlite)::|storage::sqlite\b/,
+  "src/storage/": /crate::(runtime|node|shell)\b|\bnapi::/,
+  "src/shell/": /crate::(core|runtime|storage|node)\b|\b(napi|rusqlite)::/,
+  "src/bin/": /downcity_agent::(?!shell::protocol\b)|\b(napi|rusqlite)::/,
   "src/storage/memory": /\brusqlite::|storage::sqlite\b/,
   "src/storage/sqlite/": /storage::memory\b/,
 };

@@ -31,7 +31,7 @@ function check(what, holds, output = "") {
 /** A folder of programs that holds nothing but Node, npm and a shell: whatever would compile Rust fails. */
 function bare_path(folder) {
   mkdirSync(folder, { recursive: true });
-  for (const program of ["sh", "env", "npm", "node"]) {
+  for (const program of ["sh", "env", "npm", "node", "cat"]) {
     const found = spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" }).stdout.trim();
     symlinkSync(found, join(folder, program));
   }
@@ -73,6 +73,10 @@ function check_contents(paths) {
     const is_platform = name.includes("linux");
     const binaries = list.filter((entry) => entry.endsWith(".node")).length;
     check(`${name} holds ${is_platform ? "the" : "no"} binary`, binaries === (is_platform ? 1 : 0));
+    // Unpacked as it is by npm, the helper has to be a program.
+    const modes = spawnSync("tar", ["-tvzf", path], { encoding: "utf8" }).stdout.split("\n");
+    const helpers = modes.filter((line) => line.endsWith("/downcity-shell") && line.startsWith("-rwxr-xr-x"));
+    check(`${name} holds ${is_platform ? "the" : "no"} helper`, helpers.length === (is_platform ? 1 : 0));
     const local = Object.values({ ...manifest.dependencies, ...manifest.optionalDependencies });
     check(
       `${name} depends on published versions`,

@@ -50,7 +50,17 @@ test("the replay tool in docs/durability.md is entered twice and orders once", a
 
 test("every link between the documents leads somewhere", () => {
   const documents = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
-  const pages = ["README", "durability", "errors", "interactions", "messages-and-parts", "models", "storage"];
+  const pages = [
+    "decisions/shell-sandbox",
+    "README",
+    "durability",
+    "errors",
+    "interactions",
+    "messages-and-parts",
+    "models",
+    "shell",
+    "storage",
+  ];
   documents.push(...pages.map((page) => `docs/${page}.md`));
   const broken = documents.flatMap((from) => links_in(from).filter((link) => !leads_somewhere(from, link)));
   expect(broken).toEqual([]);

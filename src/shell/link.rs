@@ -207,7 +207,7 @@ impl Link {
     fn take_reports(&mut self, bytes: &[u8]) -> bool {
         self.lines.push(bytes);
         let mut news = false;
-        while let Some(report) = self.lines.next::<Report>() {
+        while let Some(report) = self.lines.take::<Report>() {
             match report {
                 Ok(Report::Started) => {
                     self.shared.lock().phase = Phase::Running;

@@ -73,7 +73,7 @@ impl Lines {
     }
 
     /// The next whole line, parsed; `Err` for one that is no such JSON.
-    pub fn next<T: serde::de::DeserializeOwned>(&mut self) -> Option<Result<T, serde_json::Error>> {
+    pub fn take<T: serde::de::DeserializeOwned>(&mut self) -> Option<Result<T, serde_json::Error>> {
         let end = self.bytes.iter().position(|byte| *byte == b'\n')?;
         let line: Vec<u8> = self.bytes.drain(..=end).collect();
         Some(serde_json::from_slice(&line))

@@ -26,4 +26,5 @@ for (const [name, module] of Object.entries(entries)) {
 }
 assert.equal(city.Workspace, agent.Workspace);
 assert.equal(tools.AskQuestionsTool, agent.AskQuestionsTool);
+assert.equal(tools.ShellTool, agent.ShellTool);
 assert.throws(() => new agent.Agent(), agent.SessionError);

@@ -47,7 +47,7 @@ fn enter(sandbox: &downcity_agent::shell::protocol::Sandbox) -> Result<(), Strin
 fn read_plan(mut control: &UnixStream, lines: &mut Lines) -> Option<Plan> {
     let mut buffer = [0; 65536];
     loop {
-        if let Some(plan) = lines.next() {
+        if let Some(plan) = lines.take() {
             return plan.ok();
         }
         match control.read(&mut buffer) {

@@ -177,7 +177,7 @@ impl Supervisor {
     }
 
     fn obey(&mut self) -> Option<Duration> {
-        while let Some(order) = self.lines.next() {
+        while let Some(order) = self.lines.take() {
             match order {
                 Ok(Order::Write { text }) => self.pending.extend(text.into_bytes()),
                 Ok(Order::CloseInput) => self.closing = true,

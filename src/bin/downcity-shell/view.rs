@@ -120,7 +120,7 @@ fn hide(sandbox: &Sandbox) -> Result<(), String> {
         return Ok(());
     }
     fs::write(empty, "").map_err(|error| wrong(empty, error))?;
-    fs::set_permissions(empty, Permissions::from_mode(0)).map_err(|error| wrong(empty, error))?;
+    fs::set_permissions(empty, Permissions::from_mode(0o000)).map_err(|error| wrong(empty, error))?;
     for file in &sandbox.hidden_files {
         if fs::symlink_metadata(file).is_err() {
             continue;

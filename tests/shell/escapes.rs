@@ -1,14 +1,12 @@
 //! System calls that could lead out of the sandbox, made inside of it by a copy of this very program.
 
-mod support;
-
 use std::{env, fs, io, mem::zeroed, os::fd::AsRawFd, ptr};
 
+use crate::support::{NO_LIMIT, confined, start};
 use downcity_agent::shell::{
     process::{End, Phase},
     protocol::Plan,
 };
-use support::{NO_LIMIT, confined, start};
 
 /// The program is told so which of its tests is the one that makes the calls.
 const INSIDE: &str = "ATTEMPTS_INSIDE";
@@ -134,7 +132,7 @@ fn no_system_call_leads_out() {
     // Copied to where the command sees it, wherever the project is.
     let program = folder.path().join("attempts");
     fs::copy(env::current_exe().expect("it runs"), &program).expect("it can be copied");
-    let command = format!("{} --exact attempts_inside --nocapture", program.display());
+    let command = format!("{} --exact escapes::attempts_inside --nocapture", program.display());
     let mut plan: Plan = confined(folder.path(), &command);
     plan.env.push((INSIDE.to_owned(), "yes".to_owned()));
     let end = start(&plan, NO_LIMIT).end();

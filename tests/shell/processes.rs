@@ -1,14 +1,12 @@
 //! A command from its start to the end of everything it has started, without a sandbox and in one.
 
-mod support;
-
 use std::{fs, path::Path, process::Command, time::Duration};
 
+use crate::support::{A_MOMENT, NO_LIMIT, confined, plan, start};
 use downcity_agent::shell::{
     process::{End, Limits, Phase},
     protocol::Plan,
 };
-use support::{A_MOMENT, NO_LIMIT, confined, plan, start};
 
 type MakePlan = fn(&Path, &str) -> Plan;
 
@@ -205,7 +203,8 @@ fn a_folder_that_has_become_a_link_is_not_entered() {
     let inside = folder.path().join("inside");
     std::os::unix::fs::symlink(outside.path(), &inside).expect("a link can be made");
     let end =
-        start(&Plan { cwd: support::text(&inside), ..plan(folder.path(), "touch here") }, NO_LIMIT).end();
+        start(&Plan { cwd: crate::support::text(&inside), ..plan(folder.path(), "touch here") }, NO_LIMIT)
+            .end();
     assert!(matches!(&end.phase, Phase::Refused(why) if why.contains("inside")), "{end:?}");
     assert_eq!(fs::read_dir(outside.path()).expect("it is there").count(), 0);
 }

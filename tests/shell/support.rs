@@ -54,7 +54,6 @@ pub fn plan(folder: &Path, command: &str) -> Plan {
     }
 }
 
-#[allow(dead_code, reason = "each test file is a program of its own")]
 pub fn confined(folder: &Path, command: &str) -> Plan {
     let hidden = folder.join(".downcity");
     let sandbox =
@@ -66,5 +65,4 @@ pub fn text(path: &Path) -> String {
     path.to_str().expect("temporary folders have plain names").to_owned()
 }
 
-#[allow(dead_code, reason = "each test file is a program of its own")]
 pub const A_MOMENT: Duration = Duration::from_millis(10);
