@@ -12,6 +12,7 @@ export function card(interaction, columns = 80) {
 }
 
 function approval({ source, payload }, width) {
+  if (source.type === "shell") return shell_approval({ source, payload }, width);
   const { validated_input, tool_description, model_explanation } = payload;
   const lines = [`APPROVAL   ${visible(source.tool_name ?? "no tool")}`];
   if (tool_description) lines.push(...block("", tool_description, width));
@@ -24,6 +25,30 @@ function approval({ source, payload }, width) {
     );
   }
   return lines;
+}
+
+const WITHOUT = {
+  left: "outside of the sandbox",
+  unavailable: "without a sandbox",
+  confined: "in the sandbox",
+};
+
+function shell_approval({ source, payload }, width) {
+  const { operation, command, cwd, reason, input, sandbox, sandbox_problem } = payload;
+  const lines = [`APPROVAL   ${visible(source.tool_name)} (${operation}), ${WITHOUT[sandbox]}`];
+  if (sandbox_problem) lines.push(...block("Why: ", sandbox_problem, width));
+  lines.push("", "Command, exactly as it will be run:", ...exact(command, width));
+  if (input !== undefined) lines.push("", "What is written to it, exactly:", ...exact(input, width));
+  lines.push("", "In the folder:", ...exact(cwd, width));
+  if (reason) lines.push("", "The model's reason (nobody has checked it):", ...block("> ", reason, width));
+  return lines;
+}
+
+/** A line that had to be broken goes on behind an arrow. */
+function exact(text, width) {
+  return visible(text, { lines: true })
+    .split("\n")
+    .flatMap((line) => wrapped(line, width - 4).map((piece, index) => (index === 0 ? "  " : "↳ ") + piece));
 }
 
 function questions({ title, payload }, width) {

@@ -16,7 +16,8 @@ const TASK = "Put my travel notes into one summary, and tidy up what is no longe
 const INSTRUCTION = `You keep notes in the workspace. First list the files. Before you write anything, ask with
 ask_question, in one call: which files to use (multi_select, one option for each), the style (single_select) and the
 heading (text). Then read the chosen files, write summary.md, and delete a note that a newer one has replaced
-(its name ends in -old.md). If a deletion is denied, leave the file and say so. End with a short report.`;
+(its name ends in -old.md). If a deletion is denied, leave the file and say so. Then count the words with shell (wc -w *.md).
+End with a short report.`;
 
 /** Runs the demo as the options have it (see options.mjs) and returns the exit code. */
 export async function main(options) {

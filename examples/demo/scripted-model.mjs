@@ -77,7 +77,27 @@ function next_step(done) {
       call("delete_file", { path: outdated, model_explanation }),
     );
   }
-  return step(closing(chosen, style, written, deleted));
+  const [counted, looked] = all("shell");
+  if (!counted) return step("A last look at how much there is.", call("shell", { command: "wc -w *.md" }));
+  if (!looked) {
+    return step(
+      "I would also like to know whether folders of earlier demos are left. The sandbox hides them from me.",
+      call("shell", {
+        command: "ls -d ../downcity-demo-*",
+        reason: "In the sandbox I only see this Workspace, and the folders of other runs are beside it.",
+        unrestricted: true,
+      }),
+    );
+  }
+  return step(`${closing(chosen, style, written, deleted)} ${report(counted, looked)}`);
+}
+
+function report(counted, looked) {
+  const words = /(\d+) total/.exec(counted.ok ? counted.value.stdout : "")?.[1];
+  const folders = looked.ok ? looked.value.stdout.trim().split("\n").length : 0;
+  const count = words === undefined ? "The words could not be counted." : `The notes have ${words} words.`;
+  if (!looked.ok) return `${count} I did not look for other folders.`;
+  return `${count} ${folders === 1 ? "There is one folder" : `There are ${folders} folders`} of this demo.`;
 }
 
 function question(notes) {

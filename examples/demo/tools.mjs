@@ -1,7 +1,7 @@
 // The agent's tools. They really read, write and delete, though only in the Workspace.
 import { lstat, readFile, realpath, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { AskQuestionsTool } from "@downcity/agent/tools";
+import { AskQuestionsTool, ShellTool } from "@downcity/agent/tools";
 import { define_agent_tool } from "@downcity/type";
 import { z } from "zod";
 import { files_in } from "./files.mjs";
@@ -53,7 +53,14 @@ const delete_file = define_agent_tool({
   },
 });
 
-export const tools = { list_files, read_file, write_file, delete_file, ask_question: AskQuestionsTool };
+export const tools = {
+  list_files,
+  read_file,
+  write_file,
+  delete_file,
+  ask_question: AskQuestionsTool,
+  shell: new ShellTool(),
+};
 
 /** The absolute path of a file that lies in the folder, also when links on the way to it are followed. */
 async function inside(folder, name) {
