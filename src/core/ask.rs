@@ -112,10 +112,8 @@ impl Draft<'_> {
     /// Asks before `execute` is entered. A shell's tool says itself what it is about to do.
     pub fn ask_gate(&mut self, part_id: &str, approval: Option<&Json>) {
         let call = self.tool_call(part_id);
-        let own = approval.and_then(|approval| approval.as_value().as_object());
-        let of_shell = own.filter(|own| {
-            own.get("operation").is_some_and(|word| OPERATIONS[1..].iter().any(|known| word == known))
-        });
+        let of_shell = approval.and_then(shell_payload);
+        let source_type = if of_shell.is_some() { SourceType::Shell } else { SourceType::Tool };
         let mut payload =
             of_shell.cloned().unwrap_or_else(|| Map::from_iter([("operation".into(), json!("tool"))]));
         self.fill_approval_payload(part_id, &mut payload);
@@ -123,7 +121,7 @@ impl Draft<'_> {
             kind: "approval".to_owned(),
             part_id: Some(part_id.to_owned()),
             source: InteractionSource {
-                source_type: if of_shell.is_some() { SourceType::Shell } else { SourceType::Tool },
+                source_type,
                 tool_call_id: Some(call.tool_call_id),
                 tool_name: Some(call.tool_name),
             },
@@ -386,4 +384,11 @@ fn check_response_schema(
         return Err(Refusal::invalid("The response_schema of an approval must require \"decision\"."));
     }
     Ok(Some(schema.clone()))
+}
+
+/// What a gate shows of a command; nothing else may pass for one.
+fn shell_payload(approval: &Json) -> Option<&Map<String, Value>> {
+    let payload = approval.as_value().as_object()?;
+    let operation = payload.get("operation").and_then(Value::as_str)?;
+    (operation != "tool" && OPERATIONS.contains(&operation)).then_some(payload)
 }

@@ -10,6 +10,7 @@ mod questions;
 mod random;
 mod resume;
 mod scenario;
+mod shell_gates;
 mod stop_and_respond;
 mod stored;
 mod turns;
