@@ -201,3 +201,31 @@ test("where the sandbox is lost after it was found, nothing runs outside of it",
   expect(part).toMatchObject({ state: "failed", error: expect.stringContaining("Nothing was run") });
   expect(existsSync(join(workspace.path, "ran"))).toBe(false);
 });
+
+test("where the kernel gives this user no namespaces, every command asks and then runs without", async () => {
+  const { workspace } = await scene();
+  const source = `
+    import { createRequire } from "node:module";
+    const require = createRequire(${JSON.stringify(join(process.cwd(), "package.json"))});
+    const { Agent, memory, ShellTool, Workspace } = require("@downcity/agent");
+    const { next_interaction, ScriptedModel } = require("@downcity/agent/testing");
+    const model = new ScriptedModel([[{ call: "shell", input: { command: "echo ran" } }], "Done."]);
+    const agent = new Agent({ id: "a", model, tools: { shell: new ShellTool() }, storage: memory() });
+    const workspace = new Workspace({ id: "w", path: ${JSON.stringify(workspace.path)} });
+    const session = await agent.sessions.create({ workspace });
+    const turn = await session.prompt({ query: "Go" });
+    const { interaction_id, payload } = await next_interaction(session);
+    const response = { type: "approval", outcome: "resolved", payload: { decision: "approved" } };
+    await session.respond({ interaction_id, response });
+    await turn.finished;
+    const [, { parts: [part] }] = (await session.messages()).items;
+    console.log(JSON.stringify([payload.sandbox, payload.sandbox_problem, part.output.stdout]));
+    await agent.dispose();`;
+  const limited = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$0" --input-type=module -e "$1"';
+  const said = execFileSync("unshare", ["-Ur", "sh", "-c", limited, process.execPath, source], {
+    encoding: "utf8",
+  });
+  const [sandbox, problem, stdout] = JSON.parse(said);
+  expect([sandbox, stdout]).toEqual(["unavailable", "ran\n"]);
+  expect(problem).toContain("does not let this user have namespaces");
+});

@@ -12,6 +12,9 @@ import {
   type Session,
   SessionError,
   type SessionInteraction,
+  type ShellResult,
+  ShellSession,
+  ShellTool,
   sqlite,
   type TurnHandle,
   Workspace,
@@ -187,6 +190,25 @@ export function a_schema_types_the_input(): Agent {
     tools: { delete_file, list_files, gated, foreign, gated_foreign: with_approval(foreign) },
     storage: memory(),
   });
+}
+
+export function the_shell_takes_its_options_and_no_others(): Agent {
+  const shell = new ShellTool({
+    sandbox: true,
+    timeout: 1000,
+    max_output: 1000,
+    env: { CI: "1", TOKEN: true },
+  });
+  // @ts-expect-error there is no such option
+  new ShellTool({ shell: "/bin/zsh" });
+  // @ts-expect-error a variable is a text, or that of this process
+  new ShellTool({ env: { CI: 1 } });
+  // @ts-expect-error a process ends when it is stopped
+  new ShellSession({ timeout: 1000 });
+  assert_type<Same<ShellResult["exit_code"], number | null>>();
+  const processes = new ShellSession();
+  const tools = { shell, asked: with_approval(new ShellTool()), ...processes.tools };
+  return new Agent({ id: "a", model, tools, storage: memory() });
 }
 
 export async function handles_and_errors(agent: Agent): Promise<void> {
