@@ -53,7 +53,9 @@ impl NativeProcess {
             };
             let teller = news.clone();
             let process = Process::start(Path::new(&helper), &plan, limits, move |ended| teller.tell(ended));
-            let process = process.map_err(|error| napi::Error::from_reason(error.to_string()))?;
+            let process = process.map_err(|error| {
+                napi::Error::from_reason(format!("the helper {helper:?} could not be started ({error})"))
+            })?;
             Ok(Self { process, news })
         })
     }

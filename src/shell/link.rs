@@ -15,10 +15,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{
     process::{End, Phase, Shared},
-    protocol::{Lines, Report, line},
+    protocol::{Lines, Plan, Report, line},
 };
 
-/// A helper that has not ended everything by then is ended itself, and the kernel ends what is in its sandbox.
+/// A helper that has not ended everything by then is ended itself, where the kernel then ends what is in its sandbox.
 const HELPER_GRACE: Duration = Duration::from_millis(900);
 /// How long output is still read once the helper is gone: it closes the pipes, unless something has got away.
 const LAST_OUTPUT: Duration = Duration::from_millis(500);
@@ -34,6 +34,8 @@ pub(super) struct Link {
     outgoing: Vec<u8>,
     lines: Lines,
     deadline: Option<Instant>,
+    /// The kernel ends what is below the helper when the helper is ended.
+    confined: bool,
     gone_since: Option<Instant>,
     end: End,
     refused: Option<String>,
@@ -51,9 +53,9 @@ impl Link {
     pub fn new(
         mut child: Child,
         control: UnixStream,
-        plan: Vec<u8>,
+        plan: &Plan,
         shared: Arc<Shared>,
-        deadline: Option<Instant>,
+        timeout: Option<Duration>,
     ) -> Self {
         Self {
             stdout: child.stdout.take().map(OwnedFd::from),
@@ -61,9 +63,10 @@ impl Link {
             child,
             control: Some(control),
             shared,
-            outgoing: plan,
+            outgoing: line(plan),
             lines: Lines::default(),
-            deadline,
+            deadline: timeout.map(|timeout| Instant::now() + timeout),
+            confined: plan.sandbox.is_some(),
             gone_since: None,
             end: End::default(),
             refused: None,
@@ -158,8 +161,9 @@ impl Link {
             self.take_orders();
         }
         let ending_since = self.shared.lock().ending_since;
-        if ending_since.is_some_and(|since| since.elapsed() > HELPER_GRACE) && self.control.is_some() {
-            // It has been reaped only after this thread has waited for it, so the id is still its own.
+        let overdue = ending_since.is_some_and(|since| since.elapsed() > HELPER_GRACE);
+        if overdue && self.confined && self.control.is_some() {
+            // Without a sandbox nobody else could end the rest: then it is left to do its work.
             let _ = self.child.kill();
         }
     }

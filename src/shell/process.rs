@@ -16,7 +16,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::{
     link::Link,
     output::Output,
-    protocol::{Order, Plan, line},
+    protocol::{Order, Plan},
 };
 
 /// What a process gets to end by itself once it is told to.
@@ -115,8 +115,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let deadline = limits.timeout.map(|timeout| Instant::now() + timeout);
-        let link = Link::new(child, control, line(plan), shared.clone(), deadline);
+        let link = Link::new(child, control, plan, shared.clone(), limits.timeout);
         thread::Builder::new().name("shell-command".to_owned()).spawn(move || link.run(wake))?;
         Ok(Self { shared })
     }
