@@ -31,7 +31,7 @@ function check(what, holds, output = "") {
 /** A folder of programs that holds nothing but Node, npm and a shell: whatever would compile Rust fails. */
 function bare_path(folder) {
   mkdirSync(folder, { recursive: true });
-  for (const program of ["sh", "env", "npm", "node", "cat"]) {
+  for (const program of ["sh", "env", "npm", "node"]) {
     const found = spawnSync("sh", ["-c", `command -v ${program}`], { encoding: "utf8" }).stdout.trim();
     symlinkSync(found, join(folder, program));
   }
