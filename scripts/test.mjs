@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { build } from "./build.mjs";
+import { bring_chromium } from "./support/chromium.mjs";
 import { install } from "./support/install.mjs";
 import { close, keep_result } from "./support/results.mjs";
 import { bin, root, say } from "./support/run.mjs";
@@ -82,8 +83,10 @@ function of_report(done, { numPassedTests = 0, numFailedTests = 0, testResults =
 }
 
 async function vitest() {
+  const chromium = bring_chromium();
   const args = ["run", "--reporter=default", "--reporter=json", `--outputFile.json=${REPORTS}/vitest.json`];
-  return of_report(await run(bin("vitest"), args), report("vitest.json"));
+  const env = chromium === undefined ? {} : { CHROMIUM: chromium };
+  return of_report(await run(bin("vitest"), args, env), report("vitest.json"));
 }
 
 async function jest() {

@@ -32,8 +32,13 @@ const NOTES = {
 /** Makes the folder and gives its path. */
 export function make_workspace() {
   const path = mkdtempSync(join(tmpdir(), "downcity-demo-"));
-  for (const [name, text] of Object.entries(NOTES)) writeFileSync(join(path, name), text);
+  write_notes(path);
   return path;
+}
+
+/** The notes an agent is to work on, in a folder that exists. */
+export function write_notes(path) {
+  for (const [name, text] of Object.entries(NOTES)) writeFileSync(join(path, name), text);
 }
 
 /** `{ name, bytes }` of each file, by name. What starts with a dot is the program's, not the user's. */

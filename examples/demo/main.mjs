@@ -12,8 +12,8 @@ import { tools } from "./tools.mjs";
 import { visible } from "./visible.mjs";
 
 const AGENT_ID = "demo";
-const TASK = "Put my travel notes into one summary, and tidy up what is no longer needed.";
-const INSTRUCTION = `You keep notes in the workspace. First list the files. Before you write anything, ask with
+export const TASK = "Put my travel notes into one summary, and tidy up what is no longer needed.";
+export const INSTRUCTION = `You keep notes in the workspace. First list the files. Before you write anything, ask with
 ask_question, in one call: which files to use (multi_select, one option for each), the style (single_select) and the
 heading (text). Then read the chosen files, write summary.md, and delete a note that a newer one has replaced
 (its name ends in -old.md). If a deletion is denied, leave the file and say so. Then count the words with shell (wc -w *.md).
@@ -35,7 +35,7 @@ export async function main(options) {
   return { completed: 0, stopped: 130 }[result.status] ?? 1;
 }
 
-async function model_of({ endpoint }) {
+export async function model_of({ endpoint }) {
   if (!endpoint) return scripted_model;
   const { endpoint_model } = await import("./endpoint-model.mjs");
   return endpoint_model(endpoint);

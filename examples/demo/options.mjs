@@ -1,27 +1,34 @@
 // What the demo is told on its command line and by the environment.
 import { parseArgs } from "node:util";
 
+/** How the model is chosen, here and in the other examples. */
+export const MODEL_HELP = `  --base-url <url>    an OpenAI-compatible endpoint (or OPENAI_BASE_URL)
+  --model <id>        the model there (or OPENAI_MODEL)
+  --api-key <key>     its key, if it wants one (or OPENAI_API_KEY)
+  --scripted          the scripted model, whatever the environment says`;
+
+export const MODEL_OPTIONS = {
+  scripted: { type: "boolean" },
+  "base-url": { type: "string" },
+  model: { type: "string" },
+  "api-key": { type: "string" },
+};
+
 export const HELP = `npm run demo -- [options]
 
 An agent gets a task in a temporary Workspace, asks you questions, and wants your approval to delete a file.
 
   --yes               answers by itself; so it does where there is no terminal
-  --base-url <url>    an OpenAI-compatible endpoint (or OPENAI_BASE_URL)
-  --model <id>        the model there (or OPENAI_MODEL)
-  --api-key <key>     its key, if it wants one (or OPENAI_API_KEY)
-  --scripted          the scripted model, whatever the environment says
+${MODEL_HELP}
   --help              this text
 
 Without an endpoint the model is a small script, so no key is needed.
 `;
 
 const KNOWN = {
+  ...MODEL_OPTIONS,
   yes: { type: "boolean", short: "y" },
-  scripted: { type: "boolean" },
   help: { type: "boolean", short: "h" },
-  "base-url": { type: "string" },
-  model: { type: "string" },
-  "api-key": { type: "string" },
 };
 
 /** What is wanted. Throws an Error with words for the user where the arguments make no sense. */
@@ -31,7 +38,7 @@ export function read_options(args, env = process.env) {
 }
 
 /** The endpoint, or undefined for the scripted model. A key alone in the environment calls no one. */
-function endpoint_of(values, env) {
+export function endpoint_of(values, env) {
   if (values.scripted) return undefined;
   const base_url = values["base-url"] ?? (env.OPENAI_BASE_URL || undefined);
   const model = values.model ?? (env.OPENAI_MODEL || undefined);

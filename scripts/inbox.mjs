@@ -1,0 +1,5 @@
+// The approval inbox. On a bare clone it brings the packages and builds first.
+import { HELP, read_options } from "../examples/approval-inbox/options.mjs";
+import { start_example } from "./support/example.mjs";
+
+await start_example({ HELP, read_options, program: "../../examples/approval-inbox/main.mjs" });
