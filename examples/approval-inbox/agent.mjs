@@ -1,4 +1,4 @@
-// The agents behind the inbox: the one of the demo, with tools that outlive a restart of the server.
+// The agents behind the inbox: those of the demo, each task in a Session of its own.
 import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,7 @@ import { Agent, sqlite } from "@downcity/agent";
 import { Workspace } from "@downcity/city";
 import { write_notes } from "../demo/files.mjs";
 import { INSTRUCTION } from "../demo/main.mjs";
-import { tools as demo_tools } from "../demo/tools.mjs";
-
-/** It does nothing before it asks, so it may be entered again: its approval outlives the server. */
-const tools = { ...demo_tools, delete_file: { ...demo_tools.delete_file, resume: "replay" } };
+import { tools } from "../demo/tools.mjs";
 
 /** An Agent on one SQLite file in the folder. `options` are the Agent's own. */
 export function make_agent(folder, options) {

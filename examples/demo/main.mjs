@@ -23,16 +23,25 @@ End with a short report.`;
 export async function main(options) {
   const by_itself = options.yes || !process.stdin.isTTY || !process.stdout.isTTY;
   const model = await model_of(options);
-  const workspace = new Workspace({ id: "notes", path: make_workspace() });
+  const workspace = new Workspace({ id: "notes", path: options.resume ?? make_workspace() });
   const agent = new Agent({ id: AGENT_ID, model, tools, instruction: INSTRUCTION });
-  const session = await agent.sessions.create({ workspace });
+  const session = await (options.resume
+    ? newest_session(agent, workspace)
+    : agent.sessions.create({ workspace }));
   const story = new Story(process.stdout, `the model (${model.modelId})`);
   introduce(story, { workspace, session, model, by_itself, scripted: model === scripted_model });
 
   const result = await run_turn({ session, story, by_itself });
-  await agent.dispose();
+  await agent.detach();
   await conclude(story, { workspace, session, result });
-  return { completed: 0, stopped: 130 }[result.status] ?? 1;
+  return { completed: 0, detached: 130 }[result.status] ?? 1;
+}
+
+/** The Session that an earlier start left here; opened, its Turn goes on. */
+async function newest_session(agent, workspace) {
+  const { items } = await agent.sessions.list({ workspace, limit: 1 });
+  if (items.length === 0) throw new Error(`There is no Session of the demo in ${workspace.path}.`);
+  return agent.sessions.get(items[0].session_id, { workspace });
 }
 
 export async function model_of({ endpoint }) {
@@ -41,7 +50,7 @@ export async function model_of({ endpoint }) {
   return endpoint_model(endpoint);
 }
 
-/** One Turn, with whoever answers. Ctrl-C stops it. */
+/** One Turn, with whoever answers: the one that was left, or a new one. Ctrl-C leaves it as it is. */
 async function run_turn({ session, story, by_itself }) {
   const stop = stopper(session, story);
   const say = (text) => story.line(text);
@@ -51,19 +60,21 @@ async function run_turn({ session, story, by_itself }) {
   let desk = Promise.resolve();
 
   process.on("SIGINT", stop);
+  const see = (interaction) => {
+    if (interaction.status !== "pending" || asked.has(interaction.interaction_id)) return;
+    asked.add(interaction.interaction_id);
+    // One card at a time, also where several calls ask at once.
+    desk = desk.then(() => attend({ session, story, answers, by_itself, interaction, signal: over.signal }));
+  };
   session.subscribe((mutation) => {
     story.on_mutation(mutation);
-    for (const interaction of interactions_of(mutation)) {
-      if (interaction.status !== "pending" || asked.has(interaction.interaction_id)) continue;
-      asked.add(interaction.interaction_id);
-      // One card at a time, also where several calls ask at once.
-      desk = desk.then(() =>
-        attend({ session, story, answers, by_itself, interaction, signal: over.signal }),
-      );
-    }
+    for (const interaction of interactions_of(mutation)) see(interaction);
   });
   try {
-    const turn = await session.prompt({ query: TASK });
+    const left = session.active_turn();
+    if (left !== null) story.line("\nThe Turn goes on where it was left.");
+    for (const interaction of await session.interactions()) see(interaction);
+    const turn = left ?? (await session.prompt({ query: TASK }));
     return await turn.finished;
   } finally {
     over.abort();
@@ -84,7 +95,8 @@ async function attend({ session, story, answers, by_itself, interaction, signal 
   try {
     if (signal.aborted) return;
     story.line(`\n${card(interaction, process.stdout.columns)}`);
-    if (!by_itself) story.line("The Turn waits for you, for as long as you like. Ctrl-C stops it.");
+    if (!by_itself)
+      story.line(`Waiting for you ${since(interaction)}. Ctrl-C leaves it waiting; nothing is lost.`);
     const { response, told } = await answers.answer(interaction, signal);
     if (told !== undefined) story.line(`Answered by the demo itself: ${visible(told)}`);
     story.line();
@@ -100,9 +112,16 @@ function stopper(session, story) {
   return () => {
     if (stopping) process.exit(130);
     stopping = true;
-    story.line("\nStopping the Turn. (Ctrl-C again leaves at once.)");
-    session.stop().catch((error) => story.line(`It could not be stopped: ${error.message}`));
+    story.line("\nLeaving it as it is. (Ctrl-C again leaves at once.)");
+    session.detach().catch((error) => story.line(`It could not be let go: ${error.message}`));
   };
+}
+
+/** A wait that began in an earlier start is told with its day. */
+function since({ created_at }) {
+  const today = Date.now() - created_at < 12 * 3_600_000;
+  const format = today ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" };
+  return `since ${new Intl.DateTimeFormat(undefined, format).format(created_at)}, for as long as you like`;
 }
 
 function introduce(story, { workspace, session, model, by_itself, scripted }) {
@@ -130,16 +149,21 @@ async function conclude(story, { workspace, session, result }) {
 
   show_files(story, "Files after", workspace);
   story.line(`\nThe Turn ${WORDS[result.status]}${result.error ? `: ${visible(result.error)}` : "."}`);
-  if (result.status === "stopped")
-    story.line("Nothing was lost: all that was said, done and answered is kept.");
+  if (result.status === "detached") {
+    story.line(
+      "Nothing was lost: all that was said, done and answered is kept, and what waits for you still waits.",
+    );
+    story.line(`Go on with   npm run demo -- --resume ${workspace.path}`);
+  }
   story.line(`Read back from ${database_of(workspace)}:`);
   story.line(
     `  ${count(items.length, "Message")}, ${count(parts.length, "Part")}, ${count(answers.length, "answer")}.`,
   );
-  story.line(`The folder is yours now; delete it when you are done: ${workspace.path}`);
+  if (result.status !== "detached")
+    story.line(`The folder is yours now; delete it when you are done: ${workspace.path}`);
 }
 
-const WORDS = { completed: "is complete", failed: "failed", stopped: "was stopped" };
+const WORDS = { completed: "is complete", failed: "failed", stopped: "was stopped", detached: "was left" };
 
 function show_files(story, title, workspace) {
   story.line(`\n${title}`);

@@ -19,6 +19,7 @@ export const HELP = `npm run demo -- [options]
 An agent gets a task in a temporary Workspace, asks you questions, and wants your approval to delete a file.
 
   --yes               answers by itself; so it does where there is no terminal
+  --resume <folder>   goes on where Ctrl-C has left a Turn
 ${MODEL_HELP}
   --help              this text
 
@@ -28,13 +29,15 @@ Without an endpoint the model is a small script, so no key is needed.
 const KNOWN = {
   ...MODEL_OPTIONS,
   yes: { type: "boolean", short: "y" },
+  resume: { type: "string" },
   help: { type: "boolean", short: "h" },
 };
 
 /** What is wanted. Throws an Error with words for the user where the arguments make no sense. */
 export function read_options(args, env = process.env) {
   const { values } = parseArgs({ args, options: KNOWN, allowPositionals: false });
-  return { help: values.help === true, yes: values.yes === true, endpoint: endpoint_of(values, env) };
+  const { help = false, yes = false, resume } = values;
+  return { help, yes, resume, endpoint: endpoint_of(values, env) };
 }
 
 /** The endpoint, or undefined for the scripted model. A key alone in the environment calls no one. */

@@ -38,6 +38,8 @@ const delete_file = define_agent_tool({
   description: "Delete a file of the workspace for good.",
   input_schema: z.object({ path }),
   explain: true,
+  // It does nothing before it asks, so it may be entered again: its question outlives the program.
+  resume: "replay",
   execute: async (input, context) => {
     const file = await inside(context.workspace.path, input.path);
     if (!(await lstat(file)).isFile()) throw new Error(`${input.path} is not a file.`);
