@@ -1,5 +1,8 @@
 // What the page is told as it happens: server-sent events.
 
+/** Bytes that may wait for a page. */
+const LONGEST_QUEUE = 8 << 20;
+
 /** Sends events to one page, until it goes. */
 export class Feed {
   #response;
@@ -14,8 +17,10 @@ export class Feed {
     response.on("close", () => clearInterval(this.#beat));
   }
 
+  /** A page that does not read is let go: it comes back, and is told anew. */
   send(event, data) {
-    this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    if (this.#response.writableLength > LONGEST_QUEUE) this.#response.destroy();
+    else this.#response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
   on_close(listener) {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import * as agent from "@downcity/agent";
+import * as ai_sdk from "@downcity/agent/ai-sdk";
 import * as testing from "@downcity/agent/testing";
 import * as tools from "@downcity/agent/tools";
 import * as city from "@downcity/city";
@@ -14,6 +15,7 @@ const names = (module) =>
     .sort();
 const entries = {
   "@downcity/agent": agent,
+  "@downcity/agent/ai-sdk": ai_sdk,
   "@downcity/agent/tools": tools,
   "@downcity/agent/testing": testing,
   "@downcity/city": city,
