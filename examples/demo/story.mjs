@@ -13,8 +13,9 @@ export class Story {
   #out;
   /** Whether the cursor stands behind streamed text. */
   #mid_line = false;
-  /** The last state of each tool Part. */
+  /** The last state of each tool Part, and the tool's name. */
   #states = new Map();
+  #names = new Map();
   /** The text Parts that were told, or are being told. */
   #told = new Set();
   #silence;
@@ -75,6 +76,7 @@ export class Story {
     if (this.#states.get(part.part_id) === part.state || !(part.state in WORDS)) return;
     const again = part.state === "running" && this.#states.get(part.part_id) === "waiting-user";
     this.#states.set(part.part_id, part.state);
+    this.#names.set(part.part_id, part.tool_name);
     const words = again ? "goes on" : `${WORDS[part.state]}${detail(part)}`;
     this.line(`tool    ${visible(part.tool_name)} ${words}`);
   }
@@ -82,14 +84,12 @@ export class Story {
   /** Says what is waited for when nothing has come for a while. */
   #expect_more() {
     clearTimeout(this.#silence);
+    const since = new Date().toLocaleTimeString();
     this.#silence = setTimeout(() => {
-      const waiting = [...this.#states.values()];
-      if (waiting.includes("waiting-user")) return;
-      this.line(
-        waiting.includes("running")
-          ? "        … the tool is at work"
-          : `        … waiting for ${this.#model}`,
-      );
+      if ([...this.#states.values()].includes("waiting-user")) return;
+      const [at_work] = [...this.#states].find(([, state]) => state === "running") ?? [];
+      const what = at_work === undefined ? this.#model : visible(this.#names.get(at_work));
+      this.line(`        … waiting for ${what} since ${since}`);
     }, SILENCE_MS);
     this.#silence.unref();
   }
