@@ -62,21 +62,24 @@ export async function inbox(
   return { agent, ...served, close, restart };
 }
 
-/** A tab. What goes wrong in the page fails the test that opened it. */
-export async function tab(
-  { url }: { url: string },
-  problems: string[] = [],
-  state: "connected" | "refused" = "connected",
-): Promise<Page> {
-  const context = await (await browser()).newContext({
-    viewport: { width: 1200, height: 800 },
-    colorScheme: "light",
-  });
+/** A page of a browser of its own, as another person has it. */
+export async function new_page(url: string, problems: string[] = []): Promise<Page> {
+  const context = await (await browser()).newContext({ viewport: { width: 1200, height: 800 } });
   onTestFinished(() => context.close());
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   page.on("pageerror", (error) => void problems.push(error.message));
   await page.goto(url);
+  return page;
+}
+
+/** The inbox in a tab. What goes wrong in the page is kept in `problems`. */
+export async function tab(
+  { url }: { url: string },
+  problems: string[] = [],
+  state: "connected" | "refused" = "connected",
+): Promise<Page> {
+  const page = await new_page(url, problems);
   await page.locator(`#connection[data-state=${state}]`).waitFor();
   return page;
 }

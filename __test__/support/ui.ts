@@ -65,14 +65,26 @@ export interface ChatServer {
   close(): Promise<void>;
 }
 
+/** What a path gives: a content type and text. */
+type Files = { [path: string]: () => Promise<[string, string]> };
+
 /** A server as an application has one: prompts, answers, and streams to resume. `session` is asked each time. */
-export async function serve_chat(session: () => Session | Promise<Session>): Promise<ChatServer> {
+export async function serve_chat(
+  session: () => Session | Promise<Session>,
+  files: Files = {},
+): Promise<ChatServer> {
   const requests: string[] = [];
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     answer(request, response).catch((error: Error) => response.writeHead(500).end(error.message));
   });
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const file = files[request.url ?? ""];
+    if (file !== undefined) {
+      const [type, text] = await file();
+      response.writeHead(200, { "content-type": type }).end(text);
+      return;
+    }
     const opened = await session();
     if (request.method === "GET") {
       const turn = new URL(request.url ?? "", "http://page").searchParams.get("turn") || undefined;
