@@ -226,6 +226,29 @@ describe(`a UI message stream for AI SDK ${UI_VERSION}`, () => {
     ]);
   });
 
+  it("pauses for a person while a provider's own call is still without its result", async () => {
+    const act = with_approval(tool(() => "ran"));
+    const { session } = await open(
+      memory_store,
+      [
+        [
+          { call: "web", id: "p", input: {}, provider_executed: true },
+          { call: "act", input: {} },
+        ],
+        [{ result: "found", id: "p", name: "web" }, { text: "Done." }],
+      ],
+      { tools: { act } },
+    );
+    const turn = await session.prompt({ query: "Go" });
+    const first = await all_of(to_ui_message_stream(session));
+    expect(first.at(-1)).toMatchObject({ type: "finish", finishReason: "tool-calls" });
+    const [asked] = await session.interactions();
+    await respond_from_ui(session, { id: asked?.interaction_id ?? "", approved: true });
+    expect((await turn.finished).text).toBe("Done.");
+    const whole = await folded(await all_of(to_ui_message_stream(session, { turn, ai })));
+    expect(whole.map(without_answers)).toEqual((await stored(session)).slice(1).map(without_answers));
+  });
+
   it("asks for one approval after the other where a call wants two at once", async () => {
     const twice = tool(async (_, { interactions }) => {
       const asked = [1, 2].map(() => interactions.approval.request({ payload: { operation: "tool" } }));

@@ -35,7 +35,7 @@ export async function serve_inbox({ agent, folder, token, port }) {
     respond({ request, response, guard, tasks, inbox }).catch((error) => fail(response, error));
   });
   await new Promise((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error) => reject(error.code === "EADDRINUSE" ? taken_port(port) : error));
     server.listen(port, "127.0.0.1", resolve);
   });
   const taken = server.address().port;
@@ -49,6 +49,10 @@ export async function serve_inbox({ agent, folder, token, port }) {
     await closed;
   };
   return { port: taken, url: `http://127.0.0.1:${taken}/#${token}`, tasks, close };
+}
+
+function taken_port(port) {
+  return new Error(`Port ${port} is taken, perhaps by another inbox; choose one with --port.`);
 }
 
 async function respond({ request, response, guard, tasks, inbox }) {

@@ -35,9 +35,14 @@ export class ToolChunks {
     this.#options = options;
   }
 
-  /** Whether calls are left, and a person has to answer before any of them goes on. */
+  /**
+   * Whether calls are left, and a person has to answer before any of them goes on. A call that the provider runs
+   * may get its result in a later step, and waits for the others as well.
+   */
   get all_wait(): boolean {
-    const left = [...this.#calls.values()].filter(({ part }) => !TERMINAL.includes(part.state));
+    const is_left = ({ state, provider_executed }: ToolPart) =>
+      !TERMINAL.includes(state) && !provider_executed;
+    const left = [...this.#calls.values()].filter(({ part }) => is_left(part));
     return left.length > 0 && left.every(({ part }) => part.state === "waiting-user");
   }
 

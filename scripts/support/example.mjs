@@ -19,5 +19,10 @@ export async function start_example({ HELP, read_options, program }) {
   install();
   build();
   const { main } = await import(program);
-  process.exitCode = (await main(wanted)) ?? 0;
+  try {
+    process.exitCode = (await main(wanted)) ?? 0;
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
 }
