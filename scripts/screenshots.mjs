@@ -2,14 +2,11 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { define_agent_tool } from "@downcity/agent";
 import { chromium } from "playwright-core";
-import { z } from "zod";
 import { make_agent } from "../examples/approval-inbox/agent.mjs";
 import { token_in } from "../examples/approval-inbox/guard.mjs";
 import { serve_inbox } from "../examples/approval-inbox/server.mjs";
 import { model_of, TASK } from "../examples/demo/main.mjs";
-import { tools } from "../examples/demo/tools.mjs";
 import { build } from "./build.mjs";
 import { bring_chromium } from "./support/chromium.mjs";
 import { root } from "./support/run.mjs";
@@ -17,16 +14,10 @@ import { at_terminal } from "./support/terminal.mjs";
 
 const IMAGES = `${root}docs/images`;
 
-/** Asks as a shell does. */
-const run_command = define_agent_tool({
-  description: "Run a command.",
-  input_schema: z.object({ command: z.string() }),
-  resume: "replay",
-  execute: async ({ command }, { interactions, workspace }) => {
-    const reason = "I need the sizes before I choose which notes to merge.";
-    const payload = { operation: "exec", command, cwd: workspace.path, reason };
-    return (await interactions.approval.request({ payload })).approved;
-  },
+const COMMAND = JSON.stringify({
+  command: "du -ah . | sort -h",
+  reason: "I need the sizes before I choose which notes to merge.",
+  unrestricted: true,
 });
 
 /** The demo's model, with a command of its own for another task. */
@@ -38,12 +29,7 @@ async function model_with_command() {
     { type: "text-start", id: "0" },
     { type: "text-delta", id: "0", delta: "I would like to look at the folder." },
     { type: "text-end", id: "0" },
-    {
-      type: "tool-call",
-      toolCallId: "0",
-      toolName: "run_command",
-      input: '{"command":"du -ah . | sort -h"}',
-    },
+    { type: "tool-call", toolCallId: "0", toolName: "shell", input: COMMAND },
     { type: "finish", finishReason: { unified: "tool-calls", raw: "tool-calls" }, usage: {} },
   ];
   const doStream = (options) =>
@@ -52,7 +38,7 @@ async function model_with_command() {
 }
 
 async function picture_of_inbox(browser, folder) {
-  const agent = make_agent(folder, { model: await model_with_command(), tools: { ...tools, run_command } });
+  const agent = make_agent(folder, { model: await model_with_command() });
   const { url, tasks, close } = await serve_inbox({ agent, folder, token: token_in(folder), port: 0 });
   const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme: "light" });
   await page.goto(url);
@@ -77,7 +63,7 @@ async function picture_of_demo(browser, folder) {
   const first = await at_terminal("npm run --silent demo -- --scripted", answers, { env, cwd: root });
   const left = /--resume (\S+)/.exec(first.said)[1];
   const again = `npm run --silent demo -- --scripted --resume ${left}`;
-  const second = await at_terminal(again, [["[n]o:", "y\r"]], { env, cwd: root });
+  const second = await at_terminal(again, Array(3).fill(["[n]o:", "y\r"]), { env, cwd: root });
   // What the tools do in between, and the list of files, are left out.
   const from = (text, start) =>
     text

@@ -47,8 +47,11 @@ test.skipIf(!CAN)(
     const [, folder = ""] = /--resume (\S+)/.exec(first.said) ?? [];
     const old = join(folder, "route-old.md");
     expect(existsSync(old)).toBe(true);
-    const second = await demo([["[n]o:", "y\r"]], { ...env, RESUME: folder });
-    expect(second).toMatchObject({ code: 0, left: [] });
+    // The deletion, and then one command or two: without a sandbox the first one asks as well.
+    const yes: [string, string] = ["[n]o:", "y\r"];
+    const second = await demo([yes, yes, yes], { ...env, RESUME: folder });
+    expect(second.code).toBe(0);
+    expect(second.left.length).toBeLessThan(2);
     expect(second.said).toContain("The Turn goes on where it was left.");
     // It knows what was answered before, and asks nothing twice.
     expect(second.said).not.toContain("QUESTIONS");
