@@ -17,7 +17,7 @@ use super::{
     input::Input,
     settings::Settings,
     stamp::Stamp,
-    state::SessionState,
+    state::{SessionState, Stream},
 };
 
 /// A store's word that a commit is durable. [`Engine::commit`] cannot be called without one.
@@ -65,7 +65,7 @@ pub enum Role {
 }
 
 /// Decides for one Session. Holds what is open of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Engine {
     settings: Arc<Settings>,
     state: SessionState,
@@ -110,6 +110,17 @@ impl Engine {
 
     pub(super) fn state_mut(&mut self) -> &mut SessionState {
         &mut self.state
+    }
+
+    /// Nothing of what was asked for was heard outside: the Session is as another process would find it.
+    pub fn hand_back(&mut self) {
+        let state = &mut self.state;
+        state.unsettled = true;
+        state.forget_feed();
+        if let Some(turn) = &mut state.turn {
+            turn.stream = Stream::default();
+            turn.resumed.clear();
+        }
     }
 
     /// Whether this Agent could own the Session: what is unfinished waits for one that has a model.

@@ -109,9 +109,7 @@ impl Runner {
                 if inner.standing.is_lost_to(&ownership) && inner.engine.state().is_unfinished() {
                     self.fail(&flight.inputs, &StoreError::LeaseLost, &mut flight.told);
                 }
-                let told = flight.told;
-                flight.inputs.retain(|input| input.ticket().is_none_or(|ticket| !told.contains(&ticket)));
-                inner.inbox.put_back(flight.inputs);
+                inner.inbox.put_back(flight.untold().collect());
                 failed = true;
             }
             None => {}
@@ -144,8 +142,9 @@ impl Runner {
         }
         let effects = inner.engine.catch_up(rows, journal, is_owner);
         self.perform(inner, effects, &[]);
-        if !is_owner && inner.standing.other().is_none() && inner.engine.state().is_unfinished() {
-            // Nobody goes on with it: whoever can does.
+        let nobodys = !is_owner && inner.standing.other().is_none() && inner.engine.state().is_unfinished();
+        if nobodys && inner.known {
+            // Whoever has it open and can go on with it does.
             inner.inbox.push(Input::GoOn);
         }
     }

@@ -33,6 +33,14 @@ pub(super) struct Flight {
     pub told: Vec<Ticket>,
 }
 
+impl Flight {
+    /// The inputs whose callers wait still, and those that nobody waits for.
+    pub fn untold(self) -> impl Iterator<Item = Input> {
+        let Self { inputs, told, .. } = self;
+        inputs.into_iter().filter(move |input| input.ticket().is_none_or(|ticket| !told.contains(&ticket)))
+    }
+}
+
 pub(super) enum Answered {
     /// `append` has not returned yet; an answer that comes now is left for the driver.
     NotYet,

@@ -8,8 +8,15 @@ use super::{
 };
 use crate::{
     core::{error::Refusal, input::Input},
-    storage::{OwnerId, Reply, StoreError},
+    storage::{Authority, OwnerId, Reply, StoreError},
 };
+
+impl Inner {
+    /// It is this runner's to go on with the Session.
+    pub fn owns(&self) -> bool {
+        self.standing.is_mine() && self.engine.state().is_unfinished()
+    }
+}
 
 impl Runner {
     /// The Session was removed from the store.
@@ -48,8 +55,14 @@ impl Runner {
     /// Ends what [`release`](Self::release) began, where it was called.
     pub(super) fn let_go(self: &Arc<Self>, mut inner: MutexGuard<'_, Inner>) {
         let Some(reply) = inner.on_release.take() else { return };
-        let waiting = std::mem::take(&mut inner.inbox).take_calls();
-        let owns = inner.standing.is_mine() && inner.engine.state().is_unfinished();
+        let mut waiting = std::mem::take(&mut inner.inbox).take_calls();
+        let mut owns = inner.owns();
+        if let Phase::Doubtful(Some(flight)) = std::mem::replace(&mut inner.phase, Phase::Idle) {
+            // Perhaps it went through, and the Session is this Agent's.
+            owns |= flight.authority != Authority::Guest;
+            // Nobody comes back to what was to be decided again.
+            waiting.extend(flight.untold());
+        }
         drop(inner);
         for ticket in waiting.iter().filter_map(Input::ticket) {
             self.outside.host.answer(ticket, Err(Refusal::closed().into()));
@@ -59,6 +72,15 @@ impl Runner {
         } else {
             reply(Ok(()));
         }
+    }
+
+    /// Gives up what was taken when the Session was opened and nobody got it: the store had said that it failed.
+    pub(super) fn hand_back(&self, mut inner: MutexGuard<'_, Inner>) {
+        inner.standing.hand_back();
+        inner.engine.hand_back();
+        drop(inner);
+        // Where this fails too, it is this Agent's still, and taken again when it is opened.
+        self.outside.store.release(&self.key, &self.me, Box::new(|_| ()));
     }
 
     /// Who owns the Session elsewhere.

@@ -21,7 +21,7 @@ use crate::{
         input::{Input, Ticket},
         json::{Json, check_limits},
     },
-    storage::{Liveness, Opened, OwnerId, SessionKey, StoreError, UnfinishedSession},
+    storage::{Liveness, Opened, OwnerId, Ownership, SessionKey, StoreError, UnfinishedSession},
 };
 
 const UNKNOWN_MODE: &str = "Its stored approval mode is none that is known, so people are asked. Set it anew with \
@@ -141,6 +141,17 @@ impl Agent {
                 return;
             }
         };
+        if ownership.owner.as_ref() == Some(&self.me) && !self.settings.has_model {
+            // Left behind under an earlier handle, and nothing here to go on with it: others must be able to.
+            let (agent, of) = (Arc::clone(self), key.clone());
+            let reply = Box::new(move |given_up: Result<(), StoreError>| {
+                let nobodys = Ownership { owner: None, ..ownership };
+                agent.opened(of, given_up.map(|()| Opened { rows, ownership: nobodys }));
+                agent.outside.host.wake();
+            });
+            self.outside.store.release(&key, &self.me, reply);
+            return;
+        }
         let mut standing = Standing::seen(ownership, &self.me);
         let Some(owner) = standing.other().cloned() else {
             self.admit(key, rows, standing);

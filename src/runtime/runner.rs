@@ -58,10 +58,22 @@ pub(super) struct Inner {
     pub retry: Duration,
     /// Another owner has taken the Session over, or it was removed: nothing more may come from here.
     pub lost: Option<StoreError>,
+    /// Somebody was given the handle: only then anyone hears what is to be done.
+    pub known: bool,
     /// Nobody has the handle any more.
     pub released: bool,
     /// Waits until the Session is let go.
     pub on_release: Option<Reply<()>>,
+    /// Answers that the store has to be asked for, once the lock is free: it may answer at once.
+    lookups: Vec<Lookup>,
+}
+
+/// A response to an Interaction that is not open as far as is known here.
+struct Lookup {
+    ticket: Ticket,
+    interaction_id: String,
+    /// Decided once more where it is open after all.
+    again: Option<Value>,
 }
 
 impl Runner {
@@ -82,8 +94,10 @@ impl Runner {
             noticed: false,
             retry: FIRST_RETRY,
             lost: None,
+            known: false,
             released: false,
             on_release: None,
+            lookups: Vec::new(),
         };
         Arc::new(Self { session, key, me, outside, feed, inner: Mutex::new(inner) })
     }
@@ -133,10 +147,20 @@ impl Runner {
     pub(super) fn drive(self: &Arc<Self>) {
         loop {
             let mut inner = self.lock();
+            let lookups = std::mem::take(&mut inner.lookups);
+            if !lookups.is_empty() {
+                drop(inner);
+                lookups.into_iter().for_each(|lookup| self.answer_from_history(lookup));
+                continue;
+            }
             if std::mem::take(&mut inner.noticed) && inner.lost.is_none() {
                 drop(inner);
                 self.check(None);
                 return;
+            }
+            if !inner.known && inner.owns() {
+                self.hand_back(inner);
+                continue;
             }
             let inputs = inner.inbox.take_batch();
             if inputs.is_empty() {
@@ -277,20 +301,26 @@ impl Runner {
                 Effect::Answer { ticket, result: Ok(Answer::Opened { .. }) } if inner.released => {
                     self.outside.host.answer(ticket, Err(Refusal::closed().into()));
                 }
+                Effect::Answer { result: Ok(Answer::Opened { .. }), .. } => {
+                    inner.known = true;
+                    self.outside.host.perform(&self.session, effect);
+                }
+                // Its opening was said to have failed: it is handed back, and whoever opens it goes on with it.
+                _ if !inner.known && !matches!(effect, Effect::Answer { .. }) => {}
                 // Nothing is started any more by one that lets go.
                 Effect::GoOn if inner.released => {}
                 Effect::GoOn => inner.inbox.push(Input::GoOn),
                 Effect::AnswerFromHistory { ticket, interaction_id, response, again } => {
                     let again = (!again).then_some(response);
-                    self.answer_from_history(ticket, interaction_id, again);
+                    inner.lookups.push(Lookup { ticket, interaction_id, again });
                 }
                 effect => self.outside.host.perform(&self.session, effect),
             }
         }
     }
 
-    /// The Interaction is not open as far as is known here. `again` is decided once more where it is after all.
-    fn answer_from_history(self: &Arc<Self>, ticket: Ticket, interaction_id: String, again: Option<Value>) {
+    /// The store knows whether the Interaction ever was, or has just been asked by somebody else.
+    fn answer_from_history(self: &Arc<Self>, Lookup { ticket, interaction_id, again }: Lookup) {
         let runner = Arc::clone(self);
         let id = interaction_id.clone();
         let reply = Box::new(move |found: Result<Option<Interaction>, StoreError>| {

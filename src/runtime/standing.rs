@@ -26,6 +26,11 @@ impl Standing {
         Self { fence: ownership.fence, mine: false, other }
     }
 
+    /// It was this runner's, and is nobody's.
+    pub fn hand_back(&mut self) {
+        self.mine = false;
+    }
+
     pub fn is_mine(&self) -> bool {
         self.mine
     }

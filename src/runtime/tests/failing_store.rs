@@ -1,7 +1,12 @@
+use std::{sync::Arc, time::Duration};
+
 use serde_json::json;
 
-use super::{Fixture, unreliable_store::Fate};
-use crate::storage::{Liveness, StoreError};
+use super::{Fixture, recording_host::RecordingHost, settings, unreliable_store::Fate};
+use crate::{
+    runtime::{agent::Agent, clock::SystemClock, outside::Outside},
+    storage::{Liveness, StoreError},
+};
 
 fn full() -> StoreError {
     StoreError::Full("no space left".into())
@@ -102,4 +107,63 @@ fn a_stale_owner_is_refused_and_changes_nothing() {
     assert_eq!(first.host.entered("c1"), 0);
     assert_eq!(first.host.seen().lost, ["Store(LeaseLost)"], "its host is told once");
     second.prompt("go on").unwrap();
+}
+
+#[test]
+fn a_call_that_was_to_be_decided_again_is_answered_when_its_session_is_let_go() {
+    let fixture = Fixture::new();
+    fixture.store.next(Fate::Fail(StoreError::Conflict));
+    fixture.store.fail_looks(usize::MAX);
+    let ticket = fixture.send(json!({ "input": "prompt", "parts": [{ "type": "text", "text": "go" }] }));
+    assert_eq!(fixture.host.answers_to(ticket), 0);
+    fixture.call(json!({ "op": "release", "session": fixture.session })).unwrap();
+    assert_eq!(fixture.host.wait_for_answer(ticket).unwrap_err(), "SESSION_CLOSED");
+    assert_eq!(fixture.host.answers_to(ticket), 1);
+}
+
+/// A Turn that an Agent has left in the middle, and one whose opening of it the store says has failed.
+fn opened_in_vain() -> Fixture {
+    let first = Fixture::new();
+    first.prompt("go").unwrap();
+    first.call(json!({ "op": "release", "session": first.session })).unwrap();
+    let (host, store) = (first.host.clone(), first.store.clone());
+    drop(first);
+    store.next(Fate::WriteAndFail(full()));
+    let outside = Outside { store: store.clone(), host: host.clone(), clock: Arc::new(SystemClock) };
+    let agent = Agent::new("agent", settings(), Duration::from_secs(10), outside);
+    host.seen().effects.clear();
+    let fixture = Fixture { agent, host, store, session: 0 };
+    assert!(fixture.call(json!({ "op": "open", "session_id": "s" })).unwrap_err().contains("Full"));
+    assert!(fixture.host.seen().effects.is_empty(), "nobody has it, so nobody is asked to work for it");
+    fixture
+}
+
+#[test]
+fn an_opening_that_was_written_although_the_store_said_no_is_gone_on_with_when_it_is_opened_again() {
+    let mut fixture = opened_in_vain();
+    let opened = fixture.call(json!({ "op": "open", "session_id": "s" })).unwrap();
+    fixture.session = u32::try_from(opened["session"].as_u64().unwrap()).unwrap();
+    fixture.model_says("done");
+    assert_eq!(fixture.host.wait_for_turn_end(), "done");
+}
+
+#[test]
+fn an_opening_that_was_written_although_the_store_said_no_keeps_the_session_from_nobody() {
+    let fixture = opened_in_vain();
+    let other = Fixture::on(Arc::new(RecordingHost::default()), fixture.store.clone());
+    other.model_says("done");
+    assert_eq!(other.host.wait_for_turn_end(), "done");
+}
+
+#[test]
+fn a_session_that_may_have_been_taken_is_given_up_when_it_is_let_go() {
+    let fixture = Fixture::new();
+    fixture.store.next(Fate::WriteAndFail(full()));
+    fixture.store.fail_looks(usize::MAX);
+    assert!(fixture.prompt("go").unwrap_err().contains("Full"));
+    fixture.call(json!({ "op": "release", "session": fixture.session })).unwrap();
+    fixture.store.fail_looks(0);
+    let other = Fixture::on(Arc::new(RecordingHost::default()), fixture.store.clone());
+    other.model_says("done");
+    assert_eq!(other.host.wait_for_turn_end(), "done");
 }

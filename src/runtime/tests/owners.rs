@@ -80,6 +80,19 @@ fn an_answer_from_beside_goes_on_at_the_owner() {
 }
 
 #[test]
+fn an_answer_to_what_was_asked_without_notice_finds_it_at_once() {
+    let owner = Fixture::new();
+    let guest = beside(&owner);
+    owner.store.keep_quiet();
+    owner.prompt("go").unwrap();
+    owner.model_calls("gated", "c1");
+    let id = owner.pending()[0]["interaction_id"].as_str().unwrap().to_owned();
+    assert_eq!(guest.approve(&id).unwrap()["status"], "resolved");
+    assert_eq!(guest.approve(&id).unwrap_err(), "INTERACTION_TERMINAL");
+    assert_eq!(guest.approve("interaction:unknown").unwrap_err(), "INTERACTION_NOT_FOUND");
+}
+
+#[test]
 fn a_denial_from_beside_goes_on_with_the_next_step() {
     let (owner, id) = waiting();
     let guest = beside(&owner);
@@ -215,6 +228,21 @@ fn an_agent_without_a_model_leaves_it_to_one_that_has_one() {
     assert_eq!(guest.host.entered("c1"), 0);
     let next = beside(&owner);
     next.host.wait_for_entered("c1");
+}
+
+#[test]
+fn what_an_agent_without_a_model_left_behind_is_given_up_when_it_is_opened_again() {
+    let first = Fixture::new();
+    let mut fixture = without_model(&first);
+    first.call(json!({ "op": "release", "session": first.session })).unwrap();
+    fixture.prompt("go").unwrap();
+    first.store.fail_releases(1);
+    fixture.call(json!({ "op": "release", "session": fixture.session })).unwrap_err();
+    let opened = fixture.call(json!({ "op": "open", "session_id": "s" })).unwrap();
+    fixture.session = u32::try_from(opened["session"].as_u64().unwrap()).unwrap();
+    let next = beside(&first);
+    next.model_says("done");
+    assert_eq!((ended(&next), ended(&fixture)), (TurnStatus::Completed, TurnStatus::Completed));
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use crate::{
@@ -13,8 +16,9 @@ use crate::{
         message::Message,
     },
     storage::{
-        Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList,
-        Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession, memory::MemoryStore,
+        Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Notice, Opened, OwnerId,
+        PendingList, Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
+        memory::MemoryStore,
     },
 };
 
@@ -35,9 +39,13 @@ pub struct UnreliableStore {
     fates: Mutex<VecDeque<Fate>>,
     /// How many of the next times that a runner catches up fail.
     failing_looks: Mutex<usize>,
+    /// How many of the next releases fail.
+    failing_releases: Mutex<usize>,
     /// What is said of every owner that is not `Alive`, instead of what is.
     pretence: Mutex<Option<Liveness>>,
     held: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
+    /// Nobody is given notice for now.
+    quiet: Arc<AtomicBool>,
 }
 
 impl UnreliableStore {
@@ -49,9 +57,18 @@ impl UnreliableStore {
         *self.failing_looks.lock().unwrap() = count;
     }
 
+    pub fn fail_releases(&self, count: usize) {
+        *self.failing_releases.lock().unwrap() = count;
+    }
+
     /// Says this of every owner from now on.
     pub fn pretend(&self, seen: Liveness) {
         *self.pretence.lock().unwrap() = Some(seen);
+    }
+
+    /// Gives nobody notice from now on.
+    pub fn keep_quiet(&self) {
+        self.quiet.store(true, Ordering::Relaxed);
     }
 
     /// Gives the answers that were held back, from another thread, in order.
@@ -59,6 +76,14 @@ impl UnreliableStore {
         let held = std::mem::take(&mut *self.held.lock().unwrap());
         std::thread::spawn(move || held.into_iter().for_each(|answer| answer())).join().unwrap();
     }
+}
+
+/// Counts one of those that are to fail.
+fn fails(left: &Mutex<usize>) -> bool {
+    let mut left = left.lock().unwrap();
+    let fails = *left > 0;
+    *left = left.saturating_sub(1);
+    fails
 }
 
 impl Store for UnreliableStore {
@@ -99,13 +124,9 @@ impl Store for UnreliableStore {
     }
 
     fn catch_up(&self, key: &SessionKey, after: u64, reply: Reply<CaughtUp>) {
-        let mut left = self.failing_looks.lock().unwrap();
-        if *left > 0 {
-            *left -= 1;
-            drop(left);
+        if fails(&self.failing_looks) {
             return reply(Err(StoreError::Unavailable("out of reach".into())));
         }
-        drop(left);
         self.inner.catch_up(key, after, reply);
     }
 
@@ -118,11 +139,20 @@ impl Store for UnreliableStore {
     }
 
     fn release(&self, key: &SessionKey, by: &OwnerId, reply: Reply<()>) {
+        if fails(&self.failing_releases) {
+            return reply(Err(StoreError::Unavailable("out of reach".into())));
+        }
         self.inner.release(key, by, reply);
     }
 
     fn join(&self, member: Member) {
-        self.inner.join(member);
+        let (quiet, told) = (self.quiet.clone(), member.notice.clone());
+        let notice: Notice = Arc::new(move |key| {
+            if !quiet.load(Ordering::Relaxed) {
+                told(key);
+            }
+        });
+        self.inner.join(Member { notice, ..member });
     }
 
     fn leave(&self, owner: &OwnerId) {
