@@ -8,36 +8,41 @@ use crate::core::{lifecycle::tool_may_become, message::ToolState};
 pub fn fold(journal: &[Value]) -> Vec<Value> {
     let mut messages: Vec<Value> = Vec::new();
     for mutation in journal {
-        match mutation["variant"].as_str().unwrap() {
-            "message" => {
-                let message = mutation["message"].clone();
-                assert!(messages.iter().all(|known| known["message_id"] != message["message_id"]));
-                messages.push(message);
-            }
-            "part" => {
-                let message = find(&mut messages, &mutation["message_id"]);
-                touch(message, mutation);
-                put_part(message["parts"].as_array_mut().unwrap(), &mutation["part"]);
-            }
-            "delta" => {
-                let message = find(&mut messages, &mutation["message_id"]);
-                touch(message, mutation);
-                let parts = message["parts"].as_array_mut().unwrap();
-                let part = parts.iter_mut().find(|part| part["part_id"] == mutation["part_id"]).unwrap();
-                let field = if mutation["type"] == "tool_input" { "input_text" } else { "text" };
-                assert!(
-                    part["state"] == "streaming" || part["state"] == "input-streaming",
-                    "no delta after the end"
-                );
-                let text =
-                    part[field].as_str().unwrap_or_default().to_owned() + mutation["delta"].as_str().unwrap();
-                part[field] = json!(text);
-            }
-            _ => {}
-        }
-        messages.iter_mut().for_each(derive_state);
+        take(&mut messages, mutation);
     }
     messages
+}
+
+/// Takes one more Mutation.
+pub fn take(messages: &mut Vec<Value>, mutation: &Value) {
+    match mutation["variant"].as_str().unwrap() {
+        "message" => {
+            let message = mutation["message"].clone();
+            assert!(messages.iter().all(|known| known["message_id"] != message["message_id"]));
+            messages.push(message);
+        }
+        "part" => {
+            let message = find(messages, &mutation["message_id"]);
+            touch(message, mutation);
+            put_part(message["parts"].as_array_mut().unwrap(), &mutation["part"]);
+        }
+        "delta" => {
+            let message = find(messages, &mutation["message_id"]);
+            touch(message, mutation);
+            let parts = message["parts"].as_array_mut().unwrap();
+            let part = parts.iter_mut().find(|part| part["part_id"] == mutation["part_id"]).unwrap();
+            let field = if mutation["type"] == "tool_input" { "input_text" } else { "text" };
+            assert!(
+                part["state"] == "streaming" || part["state"] == "input-streaming",
+                "no delta after the end"
+            );
+            let text =
+                part[field].as_str().unwrap_or_default().to_owned() + mutation["delta"].as_str().unwrap();
+            part[field] = json!(text);
+        }
+        _ => {}
+    }
+    messages.iter_mut().for_each(derive_state);
 }
 
 fn find<'a>(messages: &'a mut [Value], id: &Value) -> &'a mut Value {

@@ -3,6 +3,7 @@
 mod approvals;
 mod configuration;
 mod crash;
+mod exhaustive;
 mod fold;
 mod model_streams;
 mod provider_calls;

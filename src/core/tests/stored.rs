@@ -42,8 +42,8 @@ impl Stored {
 
     pub fn apply(&mut self, commit: &Commit) {
         assert_eq!(commit.expected_commits, self.session.commits);
-        for entry in &commit.journal {
-            assert_eq!(entry.revision, self.journal.len() as u64 + 1, "revisions have no gaps");
+        for (entry, revision) in commit.journal.iter().zip(self.session.revision + 1..) {
+            assert_eq!(entry.revision, revision, "revisions have no gaps");
             self.journal.push(serde_json::from_str(&entry.body).unwrap());
             if let Some(delta) = &entry.delta
                 && let Some(row) = self.parts.get_mut(&delta.part_id)
@@ -51,10 +51,11 @@ impl Stored {
                 append(row, &delta.text);
             }
         }
+        let revision = self.session.revision + commit.journal.len() as u64;
         for change in &commit.changes {
             self.change(change.clone());
         }
-        assert_eq!(self.session.revision, self.journal.len() as u64);
+        assert_eq!(self.session.revision, revision, "the Session's row counts what was published");
         assert_eq!(self.session.message_count, self.messages.len() as u64);
     }
 
