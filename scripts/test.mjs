@@ -1,5 +1,5 @@
 // The whole suite: the Rust side, then JavaScript through the public API in three runners, one of them on Node 24 too.
-//   node scripts/test.mjs [rust|vitest|jest|node|node24 ...]   only those
+//   node scripts/test.mjs [rust|simulate|vitest|jest|node|node24 ...]   only those
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { build } from "./build.mjs";
@@ -73,6 +73,14 @@ async function rust() {
   return judged(done, passed, failed);
 }
 
+/** 2,000 seeds of the simulation; each that holds counts as one. */
+async function simulate() {
+  const done = await run(process.execPath, ["scripts/simulate.mjs"]);
+  const seeds = sum_of(done.output, /^(\d+) seeds from \d+ on:/gm);
+  const failed = sum_of(done.output, /(\d+) seeds fail$/gm);
+  return judged(done, seeds - failed, failed);
+}
+
 /** vitest and jest write the same kind of report. */
 function of_report(done, { numPassedTests = 0, numFailedTests = 0, testResults = [] }) {
   const unloadable = testResults.filter(
@@ -122,7 +130,7 @@ async function node24() {
   return of_report(done, report("node24.json"));
 }
 
-const RUNNERS = { rust, vitest, jest, node, node24 };
+const RUNNERS = { rust, simulate, vitest, jest, node, node24 };
 
 async function main(names) {
   const unknown = names.find((name) => !(name in RUNNERS));

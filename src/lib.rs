@@ -17,4 +17,6 @@ pub mod core;
 mod node;
 pub mod runtime;
 pub mod shell;
+#[cfg(test)]
+mod simulation;
 pub mod storage;

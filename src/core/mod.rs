@@ -31,7 +31,7 @@ pub mod stamp;
 pub mod state;
 mod step;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod text;
 mod tool;
 mod turn;
