@@ -93,6 +93,7 @@ impl World {
             metadata: None,
             approval_mode: ApprovalMode::Ask,
             effective_approval_mode: ApprovalMode::Ask,
+            unknown_mode: false,
             revision: 0,
             commits: 0,
             last_commit_id: String::new(),
