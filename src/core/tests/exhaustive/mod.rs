@@ -12,7 +12,10 @@ mod events;
 mod outside;
 mod world;
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+};
 
 use self::{
     canon::canonical,
@@ -47,19 +50,12 @@ impl Paths {
     }
 }
 
-/// Prints how the search got to where it panicked.
-struct Trace<'a> {
-    paths: &'a Paths,
-    state: usize,
-    event: Event,
-}
-
-impl Drop for Trace<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{:#?}\nthen {:?}", self.paths.to(self.state), self.event);
-        }
-    }
+/// What an event leads to. Where it panics, it is told how the search got there.
+fn after(paths: &Paths, state: usize, world: &World, event: Event) -> Vec<(Fate, World)> {
+    catch_unwind(AssertUnwindSafe(|| world.after(event))).unwrap_or_else(|panic| {
+        eprintln!("{:#?}\nthen {event:?}", paths.to(state));
+        resume_unwind(panic)
+    })
 }
 
 fn explore(shape: Shape) -> Explored {
@@ -76,10 +72,7 @@ fn explore(shape: Shape) -> Explored {
         }
         world.check_state();
         for event in world.events() {
-            let trace = Trace { paths: &paths, state, event };
-            let nexts = world.after(event);
-            drop(trace);
-            for (fate, next) in nexts {
+            for (fate, next) in after(&paths, state, &world, event) {
                 transitions += 1;
                 cut_off += usize::from(fate == Fate::DiesAfterCommit);
                 let number = known.len();
