@@ -100,6 +100,27 @@ pub struct SessionRow {
     pub updated_at: i64,
 }
 
+impl SessionRow {
+    /// A Session that nothing has happened to yet; `now` in milliseconds since the epoch.
+    pub fn new(session_id: &str, mode: ApprovalMode, now: i64) -> Self {
+        Self {
+            session_id: session_id.to_owned(),
+            metadata: None,
+            approval_mode: mode,
+            effective_approval_mode: mode,
+            unknown_mode: false,
+            revision: 0,
+            commits: 0,
+            last_commit_id: String::new(),
+            last_guest_commit_id: String::new(),
+            message_count: 0,
+            active_turn_id: None,
+            created_at: now,
+            updated_at: now,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnStatus {

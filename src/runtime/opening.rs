@@ -48,19 +48,8 @@ impl Agent {
         };
         let mode = mode.unwrap_or(ApprovalMode::Ask);
         let row = SessionRow {
-            session_id: session_id.clone(),
             metadata: (!metadata.is_null()).then(|| Json::new(metadata)),
-            approval_mode: mode,
-            effective_approval_mode: mode,
-            unknown_mode: false,
-            revision: 0,
-            commits: 0,
-            last_commit_id: String::new(),
-            last_guest_commit_id: String::new(),
-            message_count: 0,
-            active_turn_id: None,
-            created_at: stamp.now(),
-            updated_at: stamp.now(),
+            ..SessionRow::new(&session_id, mode, stamp.now())
         };
         let (agent, key, created) = (Arc::clone(self), self.key(&session_id), row.clone());
         let reply = Box::new(move |result: Result<u64, StoreError>| {

@@ -27,21 +27,7 @@ pub fn key_of(agent_id: &str, session_id: &str) -> SessionKey {
 }
 
 pub fn session_row(session_id: &str) -> SessionRow {
-    SessionRow {
-        session_id: session_id.to_owned(),
-        metadata: None,
-        approval_mode: ApprovalMode::Ask,
-        effective_approval_mode: ApprovalMode::Ask,
-        unknown_mode: false,
-        revision: 0,
-        commits: 0,
-        last_commit_id: String::new(),
-        last_guest_commit_id: String::new(),
-        message_count: 0,
-        active_turn_id: None,
-        created_at: 1_000,
-        updated_at: 1_000,
-    }
+    SessionRow::new(session_id, ApprovalMode::Ask, 1_000)
 }
 
 /// Makes a call and waits for its answer.

@@ -88,21 +88,7 @@ impl World {
     pub fn new(shape: Shape) -> Self {
         let tools: Vec<ToolDefinition> = serde_json::from_value(tools()).unwrap();
         let settings = Arc::new(Settings::new(8, true, tools).unwrap());
-        let row = SessionRow {
-            session_id: "s".into(),
-            metadata: None,
-            approval_mode: ApprovalMode::Ask,
-            effective_approval_mode: ApprovalMode::Ask,
-            unknown_mode: false,
-            revision: 0,
-            commits: 0,
-            last_commit_id: String::new(),
-            last_guest_commit_id: String::new(),
-            message_count: 0,
-            active_turn_id: None,
-            created_at: 1,
-            updated_at: 1,
-        };
+        let row = SessionRow::new("s", ApprovalMode::Ask, 1);
         Self {
             shape,
             engine: Some(Engine::created(settings.clone(), row.clone())),
