@@ -44,6 +44,19 @@ export type ToolErrorCode =
   /** Entered again after an interruption, the tool asked something else than before. */
   | "replay_mismatch";
 
+/** What a provider asked before it runs a call of its own, and what it is told. */
+export interface ProviderApproval {
+  /** The provider's id of what it asked. */
+  approval_id: string;
+  /**
+   * What the next request tells the provider; absent while that is not decided. False also for a call that was approved
+   * and ended without a result: it is not to run later.
+   */
+  approved?: boolean;
+  /** Why. */
+  reason?: string;
+}
+
 /** A tool call. It is `waiting-user` exactly while one of its Interactions is `pending`. */
 export interface ToolPart extends PartBase {
   type: "tool";
@@ -71,6 +84,8 @@ export interface ToolPart extends PartBase {
   result_metadata?: ProviderMetadata;
   /** The step in which the result of the provider's own call came, where that was a later one. */
   result_step_id?: string;
+  /** Set where the provider does not run its own tool before a person has agreed. */
+  provider_approval?: ProviderApproval;
   /** `output` is not the last word: the tool has yielded it and goes on. */
   preliminary?: true;
   /** What the model is shown instead of `output`, where the tool says so (`toModelOutput`). */

@@ -5,7 +5,23 @@ import { pieces, type ScriptedReply, type Service, type StreamEvent } from "./mo
 export type Item =
   | { type: "reasoning"; id: string; summary: string[]; encrypted_content: string }
   | { type: "message"; id: string; text: string }
-  | { type: "function_call"; id: string; call_id: string; name: string; arguments: string };
+  | { type: "function_call"; id: string; call_id: string; name: string; arguments: string }
+  | ({ type: "mcp_approval_request" } & McpCall)
+  | ({ type: "mcp_call"; approval_request_id?: string; output?: string; error?: string } & McpCall)
+  /** What a server offers: it may be left out, and is then looked up again. */
+  | {
+      type: "mcp_list_tools";
+      id: string;
+      server_label: string;
+      tools: { name: string; input_schema: object }[];
+    };
+
+interface McpCall {
+  id: string;
+  server_label: string;
+  name: string;
+  arguments: string;
+}
 
 export interface ResponsesReply extends ScriptedReply {
   output: Item[];
@@ -37,6 +53,7 @@ export class ResponsesService implements Service<ResponsesBody, ResponsesReply> 
     if (!headers.authorization) faults.push("Missing bearer authentication in header");
     const returned: Item[] = [];
     const open: unknown[] = [];
+    const unapproved: string[] = [];
     body.input.forEach((item, index) => {
       const place = `input[${index}]`;
       if (item.type === "function_call_output") {
@@ -45,9 +62,16 @@ export class ResponsesService implements Service<ResponsesBody, ResponsesReply> 
           faults.push(`No tool call found for function call output with call_id ${String(item.call_id)}.`);
         else open.splice(at, 1);
         if (typeof item.output !== "string") faults.push(`${place}.output: expected a string`);
+      } else if (item.type === "mcp_approval_response") {
+        const at = unapproved.indexOf(String(item.approval_request_id));
+        if (at < 0)
+          faults.push(`${place}: no MCP approval request '${String(item.approval_request_id)}' is open.`);
+        else unapproved.splice(at, 1);
+        if (typeof item.approve !== "boolean") faults.push(`${place}.approve: expected a boolean`);
       } else if (item.type === "item_reference" || item.type === "reasoning" || is_of_model(item)) {
         const known = this.#known(item, body, faults);
         if (known) returned.push(known);
+        if (known?.type === "mcp_approval_request") unapproved.push(known.id);
         if (known?.type === "function_call" || item.type === "function_call")
           open.push(known?.type === "function_call" ? known.call_id : item.call_id);
       } else if (open.length > 0) {
@@ -55,6 +79,7 @@ export class ResponsesService implements Service<ResponsesBody, ResponsesReply> 
       }
     });
     for (const id of open) faults.push(`No tool output found for function call ${String(id)}.`);
+    for (const id of unapproved) faults.push(`The MCP approval request ${id} does not have an approval.`);
     faults.push(...this.#pairing_faults(returned));
     return faults;
   }
@@ -97,7 +122,8 @@ export class ResponsesService implements Service<ResponsesBody, ResponsesReply> 
 
   /** What one response held belongs together, and in its order. */
   #pairing_faults(returned: readonly Item[]): string[] {
-    return this.#sent.flatMap((sent) => {
+    return this.#sent.flatMap((output) => {
+      const sent = output.filter(({ type }) => type !== "mcp_list_tools");
       const kept = returned.filter((item) => sent.includes(item));
       const lost = sent.find((item) => !kept.includes(item));
       if (kept.length === 0 || isDeepStrictEqual(kept, sent)) return [];
@@ -181,6 +207,9 @@ function item_events(item: Item, output_index: number, is_stored: boolean): Loos
     const message = { type: "message", role: "assistant" };
     return around({ ...message, content: [] }, deltas, { ...message, status: "completed", content });
   }
+  if (item.type === "mcp_list_tools" || item.type === "mcp_approval_request") return around(item, [], item);
+  if (item.type === "mcp_call")
+    return around({ ...item, status: "in_progress" }, [], { ...item, status: "completed" });
   const deltas = pieces(item.arguments).map((delta) => ({
     type: "response.function_call_arguments.delta",
     delta,

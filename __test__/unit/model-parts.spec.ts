@@ -85,13 +85,38 @@ describe("tools of the provider", () => {
     ]);
   });
 
-  it("a request for an approval of the provider's own call ends that call, with the reason", async () => {
+  it("a request for an approval is told under its call, and the call may still have its result", async () => {
     const request = { type: "tool-approval-request", approvalId: "a", toolCallId: "1" };
-    const seen = await run(raw(call("1", "mcp"), request, { ...request, toolCallId: "other" }, FINISH));
-    expect(of_type(seen, "tool_result")).toEqual([
-      { type: "tool_result", ref: 1, error: expect.stringContaining("was not executed") },
+    const seen = await run(
+      raw(call("1", "mcp"), request, { ...request, toolCallId: "other" }, result("1", { result: 1 }), FINISH),
+    );
+    expect(seen.slice(1)).toMatchObject([
+      { type: "approval_request", ref: 1, approval_id: "a" },
+      { type: "tool_result", ref: 1, output: 1 },
+      { type: "finish" },
     ]);
   });
+
+  it("a request for an approval counts as a call: without a word of an end, it broke off", async () => {
+    const request = { type: "tool-approval-request", approvalId: "a", toolCallId: "1" };
+    const no_word = { ...FINISH, finishReason: { unified: "other", raw: undefined } };
+    expect((await run(raw(call("1", "mcp"), request, no_word))).at(-1)).toEqual(UNFINISHED);
+  });
+
+  it.each<[string, "v2" | "v3", string]>([
+    ["specification v2", "v2", "a"],
+    ["no id", "v3", ""],
+    ["half a character as its id", "v3", "\ud83c"],
+  ])(
+    "a request for an approval that cannot be answered ends its call: %s",
+    async (_name, line, approvalId) => {
+      const request = { type: "tool-approval-request", approvalId, toolCallId: "1" };
+      const parts = [call("1", "mcp"), request].map((part) => ({ raw: part }));
+      expect(of_type(await run(scripted([...parts, { finish: "stop" }], line)), "tool_result")).toEqual([
+        { type: "tool_result", ref: 1, error: expect.stringContaining("was not executed") },
+      ]);
+    },
+  );
 
   it("go back in their own message, errors as data, with what was attached to the result", () => {
     const history = new PromptHistory({ max_tool_result_chars: 1000 });
@@ -164,6 +189,59 @@ describe("a result that the provider gives in a later step", () => {
     assert_strict_prompt(prompt, "v3");
     expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "assistant", "user"]);
     expect(prompt[3]?.content).toMatchObject([{ type: "tool-result", toolCallId: "p1" }]);
+  });
+});
+
+describe("what a provider is told that wants its own call to be approved", () => {
+  const call = { type: "tool", tool_call_id: "p1", tool_name: "mcp", provider_executed: true, input: {} };
+  const step = (approval: object, own: object): AssistantMessage =>
+    assistant("s1", [{ ...call, provider_approval: { approval_id: "a", ...approval }, ...own }]);
+  const prompt_of = (message: AssistantMessage, specification: "v2" | "v3" | "v4" = "v3") => {
+    const history = new PromptHistory({ max_tool_result_chars: 1000 });
+    history.append([
+      user("go"),
+      message,
+      assistant("s2", [{ type: "text", text: "Done.", state: "done" }]),
+      user("and?"),
+    ]);
+    const prompt = history.prompt(undefined, specification);
+    assert_strict_prompt(prompt, specification);
+    return prompt;
+  };
+  const denied = { approved: false, reason: "No." };
+  const failed = { state: "failed", error: "No.", error_code: "denied" };
+
+  it.each(["v3", "v4"] as const)("a denial stands in for the result, in %s", (specification) => {
+    const [, said, told] = prompt_of(step(denied, failed), specification);
+    expect(said?.content).toEqual([
+      { type: "tool-call", toolCallId: "p1", toolName: "mcp", input: {}, providerExecuted: true },
+    ]);
+    expect(told).toEqual({
+      role: "tool",
+      content: [{ type: "tool-approval-response", approvalId: "a", approved: false, reason: "No." }],
+    });
+  });
+
+  it("a model of v2, which knows no such answer, gets a result in words", () => {
+    const [, said, next] = prompt_of(step(denied, failed), "v2");
+    expect(said?.content).toMatchObject([
+      { type: "tool-call" },
+      { type: "tool-result", toolCallId: "p1", output: { type: "error-text", value: "No." } },
+    ]);
+    expect(next?.role).toBe("assistant");
+  });
+
+  it("what was approved has its result where it came", () => {
+    const ran = { state: "completed", output: 7, result_step_id: "s2" };
+    const [, , told, result] = prompt_of(step({ approved: true }, ran));
+    expect(told?.content).toEqual([{ type: "tool-approval-response", approvalId: "a", approved: true }]);
+    expect(result?.content).toMatchObject([{ type: "tool-result", toolCallId: "p1" }, { type: "text" }]);
+  });
+
+  it("nothing of an answer that broke off: the provider has not kept what it asked", () => {
+    const prompt = prompt_of(step(denied, { ...failed, interrupted: true }));
+    expect(prompt.map(({ role }) => role)).toEqual(["user", "assistant", "user"]);
+    expect(JSON.stringify(prompt)).not.toContain("mcp");
   });
 });
 

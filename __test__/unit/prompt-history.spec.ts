@@ -31,7 +31,8 @@ function prompt_of(
 /** The results of one step with these Parts. */
 function outputs_of(parts: LoosePart[], specification: Specification = "v3", limit = 1000): unknown[] {
   const message = prompt_of([user("hi"), assistant("s1", parts)], specification, limit).at(-1);
-  return message?.role === "tool" ? message.content.map(({ output }) => output) : [];
+  if (message?.role !== "tool") return [];
+  return message.content.flatMap((content) => (content.type === "tool-result" ? [content.output] : []));
 }
 
 describe("grouping", () => {

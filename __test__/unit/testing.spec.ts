@@ -121,6 +121,51 @@ describe("assert_strict_prompt", () => {
     expect(() => assert_strict_prompt(prompt, "v2")).toThrow(expected);
   });
 
+  describe("approvals that a provider wants for its own calls", () => {
+    const own = (id: string) => call(id, {}, { providerExecuted: true });
+    const told = (approvalId: unknown, approved: unknown) => ({
+      type: "tool-approval-response",
+      approvalId,
+      approved,
+    });
+    const done = said({ type: "text", text: "done" });
+
+    it("takes an answer for each, and a result of what was approved", () => {
+      const answers = results(result("a"), told("x", true), told("y", false));
+      const prompt = [user, said(own("p"), own("q"), call("a")), answers, user, said(result("p")), user];
+      expect(() => assert_strict_prompt(prompt, "v3")).not.toThrow();
+    });
+
+    it.each<[string, object[], RegExp]>([
+      ["no answer", [user, said(own("p")), done], /the provider's call p has no result/],
+      [
+        "one of two",
+        [user, said(own("p"), own("q")), results(told("x", false)), done],
+        /call q has no result/,
+      ],
+      ["approved and no result", [user, said(own("p")), results(told("x", true)), done], /p has no result/],
+      [
+        "nothing asked",
+        [user, said(call("a")), results(result("a"), told("x", true))],
+        /no call of the prov/,
+      ],
+      [
+        "twice",
+        [user, said(own("p"), own("q")), results(told("x", false), told("x", false)), done],
+        /answer to approval x is there twice/,
+      ],
+      ["neither", [user, said(own("p")), results(told("x", "yes")), done], /neither yes nor no/],
+      ["without id", [user, said(own("p")), results(told("", false)), done], /has no id/],
+    ])("%s is refused", (_name, prompt, expected) => {
+      expect(() => assert_strict_prompt(prompt, "v3")).toThrow(expected);
+    });
+
+    it("v2 has no such answers", () => {
+      const prompt = [user, said(own("p")), results(told("x", false)), done];
+      expect(() => assert_strict_prompt(prompt, "v2")).toThrow(/of a kind this specification lacks/);
+    });
+  });
+
   it("lists every fault", () => {
     try {
       assert_strict_prompt([said(call("a", "x")), { role: "clown", content: [] }], "v3");

@@ -1,11 +1,17 @@
-import type { FilePart, Part, ToolPart } from "../../types/message.js";
+import type { FilePart, Part, ProviderApproval, ToolPart } from "../../types/message.js";
 import { type JsonObject, well_formed } from "../json.js";
 import { EXPLANATION } from "../schema/schema.js";
 import type { Specification } from "./accept.js";
 import type { Conversion } from "./history.js";
 import { resendable } from "./interrupted.js";
 import { tool_output } from "./output.js";
-import type { AssistantContent, PromptMessage, ToolCallContent, ToolResultContent } from "./prompt-types.js";
+import type {
+  ApprovalResponseContent,
+  AssistantContent,
+  PromptMessage,
+  ToolCallContent,
+  ToolResultContent,
+} from "./prompt-types.js";
 import { file_content } from "./user.js";
 
 /** The later step in which the result of a provider's call came. */
@@ -27,7 +33,7 @@ export function assistant_messages(
   const parts = resendable(of_step);
   const wire_ids = wire_ids_of(parts);
   const content: AssistantContent[] = late.map((part) => result_content(part, own_id(part), conversion));
-  const results: ToolResultContent[] = [];
+  const results: (ToolResultContent | ApprovalResponseContent)[] = [];
   for (const part of parts) {
     if (part.type !== "tool") {
       content.push(...plain_content(part, conversion));
@@ -35,7 +41,10 @@ export function assistant_messages(
     }
     const id = wire_ids.get(part) ?? part.tool_call_id;
     content.push(call_content(part, id));
+    const approval = conversion.specification === "v2" ? undefined : part.provider_approval;
     if (!part.provider_executed) results.push(result_content(part, id, conversion));
+    // What was not run has no result at the provider, which takes its own word for it alone.
+    else if (approval) results.push(...approval_content(approval));
     // What the provider ran itself stays in its own message; it may still be running.
     else if (part.state !== "running" && late_step_of(part) === undefined)
       content.push(result_content(part, id, conversion));
@@ -98,6 +107,12 @@ function result_content(part: ToolPart, id: string, conversion: Conversion): Too
   // A result says as its call does whose it is: some providers look for that in both.
   const options = options_of(part.provider_executed ? { provider_metadata: part.result_metadata } : part);
   return { type: "tool-result", toolCallId: id, toolName: wire_name(part.tool_name), output, ...options };
+}
+
+function approval_content({ approval_id, approved, reason }: ProviderApproval): ApprovalResponseContent[] {
+  if (approved === undefined) return [];
+  const why = reason === undefined ? {} : { reason: well_formed(reason) };
+  return [{ type: "tool-approval-response", approvalId: approval_id, approved, ...why }];
 }
 
 /** A name a model invented can be anything; providers refuse what is no name. */

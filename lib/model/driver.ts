@@ -133,7 +133,7 @@ class Run {
 
   async #read(reader: Reader): Promise<void> {
     const { ids, model } = this.#request;
-    const translator = new Translator(this.#sink, ids);
+    const translator = new Translator(this.#sink, ids, model?.specification);
     let finish: { readonly [key: PropertyKey]: unknown } | undefined;
     try {
       for (;;) {

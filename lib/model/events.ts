@@ -50,6 +50,8 @@ export type ModelEvent =
   | ({ type: "tool_result"; ref: number } & ProviderResult)
   /** The result of a call that the provider began in an earlier step. */
   | ({ type: "late_tool_result"; provider_tool_call_id: string } & ProviderResult)
+  /** The provider does not run its call before a person has agreed. */
+  | { type: "approval_request"; ref: number; approval_id: string }
   | {
       type: "file";
       media_type: string;

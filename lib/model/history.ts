@@ -3,6 +3,7 @@ import type { Message, Part, ToolPart } from "../../types/message.js";
 import { well_formed } from "../json.js";
 import type { Specification } from "./accept.js";
 import { assistant_messages, late_step_of } from "./assistant.js";
+import { is_lost_result, without_result } from "./interrupted.js";
 import type { PromptMessage } from "./prompt-types.js";
 import type { CallIds } from "./translator.js";
 import { user_messages } from "./user.js";
@@ -109,9 +110,18 @@ export class PromptHistory implements CallIds {
   #stray_results(group: Group, specification: Specification): readonly PromptMessage[] {
     const stray = [...group.parts.values()].filter((part): part is ToolPart => {
       const step_id = part.type === "tool" ? late_step_of(part) : undefined;
-      return step_id !== undefined && !this.#groups.has(step_key(step_id));
+      return (
+        step_id !== undefined && !this.#groups.has(step_key(step_id)) && !this.#is_lost(part as ToolPart)
+      );
     });
     return stray.length === 0 ? [] : assistant_messages([], this.#conversion(specification), stray);
+  }
+
+  /** All of its step is here by the time the next prompt is made. */
+  #is_lost(part: ToolPart): boolean {
+    const step_id = late_step_of(part);
+    if (step_id === undefined) return false;
+    return is_lost_result(part, [...(this.#groups.get(step_key(step_id))?.parts.values() ?? [])]);
   }
 
   #conversion(specification: Specification): Conversion {
@@ -120,9 +130,11 @@ export class PromptHistory implements CallIds {
 
   #converted(key: string, group: Group, specification: Specification): readonly PromptMessage[] {
     if (group.converted?.specification === specification) return group.converted.messages;
-    const parts = [...group.parts.values()].sort((one, other) => one.sequence - other.sequence);
+    const parts = [...group.parts.values()]
+      .sort((one, other) => one.sequence - other.sequence)
+      .map((part) => (part.type === "tool" && this.#is_lost(part) ? without_result(part) : part));
     const conversion = this.#conversion(specification);
-    const late = [...(this.#late.get(key)?.values() ?? [])];
+    const late = [...(this.#late.get(key)?.values() ?? [])].filter((part) => !this.#is_lost(part));
     const messages =
       group.role === "user" ? user_messages(parts, conversion) : assistant_messages(parts, conversion, late);
     for (const message of messages) deep_freeze(message);

@@ -57,6 +57,14 @@ export interface ToolResultContent extends WithOptions {
   output: ToolOutput;
 }
 
+/** Since v3: what a provider is told that wants its own call to be approved. */
+export interface ApprovalResponseContent {
+  type: "tool-approval-response";
+  approvalId: string;
+  approved: boolean;
+  reason?: string;
+}
+
 export type AssistantContent =
   | TextContent
   | ReasoningContent
@@ -69,4 +77,4 @@ export type PromptMessage =
   | { role: "system"; content: string }
   | { role: "user"; content: (TextContent | FileContent)[] }
   | { role: "assistant"; content: AssistantContent[] }
-  | { role: "tool"; content: ToolResultContent[] };
+  | { role: "tool"; content: (ToolResultContent | ApprovalResponseContent)[] };

@@ -2,6 +2,7 @@
 import { message_of } from "../errors.js";
 import { type JsonObject, type JsonValue, normalise, SurrogateJoiner, well_formed } from "../json.js";
 import { fields_of } from "../schema/standard.js";
+import type { Specification } from "./accept.js";
 import { arguments_of } from "./arguments.js";
 import type { CallStart, ModelEvent, ModelSink } from "./events.js";
 import { file_of, metadata_of, source_of, text_of } from "./parts.js";
@@ -43,7 +44,7 @@ interface OpenInput {
 const PASSED_OVER: ReadonlySet<unknown> = new Set(["response-metadata", "raw", "custom", "ping"]);
 
 const NEEDS_APPROVAL =
-  "The provider asks for an approval before it runs this tool, which cannot be given here, so it was not executed.";
+  "The provider asks for an approval before it runs this tool, in a way that leaves no answer, so it was not executed.";
 
 export class Translator {
   readonly #sink: ModelSink;
@@ -55,10 +56,13 @@ export class Translator {
   #has_calls = false;
   /** Complete calls that the provider runs itself and that wait for their result. */
   #running: { provider_id: string; ref: number }[] = [];
+  readonly #specification: Specification | undefined;
 
-  constructor(sink: ModelSink, ids: CallIds) {
+  /** @param specification the model's: only since v3 an approval can be answered */
+  constructor(sink: ModelSink, ids: CallIds, specification?: Specification) {
     this.#sink = sink;
     this.#ids = ids;
+    this.#specification = specification;
   }
 
   static readonly #handlers = new Map<unknown, (translator: Translator, part: Fields) => void>([
@@ -79,7 +83,7 @@ export class Translator {
     ["source", (translator, part) => translator.#emit(source_of(part))],
   ]);
 
-  /** Whether there is a call that is not the provider's own. */
+  /** Whether there is a call that is not the provider's own, or one of those that has to be approved. */
   get has_calls(): boolean {
     return this.#has_calls;
   }
@@ -203,16 +207,29 @@ export class Translator {
     else this.#emit({ type: "tool_result", ref, ...result });
   }
 
-  /** Such a call never gets a result; left open, it would read as one that was lost. */
   #approval_request(part: Fields): void {
-    const ref = this.#take_running(part);
-    if (ref !== undefined) this.#emit({ type: "tool_result", ref, error: NEEDS_APPROVAL });
+    const index = this.#index_of_running(part);
+    const ref = this.#running[index]?.ref;
+    if (ref === undefined) return;
+    const approval_id = text_of(part.approvalId);
+    if (approval_id !== "" && well_formed(approval_id) === approval_id && this.#specification !== "v2") {
+      this.#has_calls = true;
+      this.#emit({ type: "approval_request", ref, approval_id });
+      return;
+    }
+    // Left open, it would read as a call whose result was lost.
+    this.#running.splice(index, 1);
+    this.#emit({ type: "tool_result", ref, error: NEEDS_APPROVAL });
   }
 
   #take_running(part: Fields): number | undefined {
-    const id = text_of(part.toolCallId);
-    const index = this.#running.findIndex((call) => call.provider_id === id);
+    const index = this.#index_of_running(part);
     return index < 0 ? undefined : this.#running.splice(index, 1)[0]?.ref;
+  }
+
+  #index_of_running(part: Fields): number {
+    const id = text_of(part.toolCallId);
+    return this.#running.findIndex((call) => call.provider_id === id);
   }
 
   #flush(ref: number, joiner: SurrogateJoiner): void {

@@ -20,6 +20,8 @@ export class StrictPromptError extends Error {
  * Throws unless every provider would take the prompt:
  * - each tool call has exactly one result, in the tool message directly after its assistant message (a result of
  *   the provider itself in an assistant message, before the next user message), and no result is without its call
+ * - a call of the provider that had to be approved has the answer to that in the tool message directly after, and a
+ *   result only where it was approved
  * - the input of a call is a plain object
  * - no message, text or tool output is empty; text and reasoning may be where they carry a provider's own data
  * - the kind of each content exists in the specification
@@ -53,6 +55,11 @@ class Check {
   readonly #outputs: readonly string[];
   /** The provider's calls that have no result so far. */
   readonly #by_provider = new Set<string>();
+  /** The approvals that were answered, by the provider's id. */
+  readonly #answered = new Set<string>();
+  /** How many of those calls were approved or denied: which of them, an answer does not say. */
+  #approved = 0;
+  #denied = 0;
 
   constructor(specification: Specification) {
     this.#contents = CONTENTS[specification];
@@ -67,8 +74,10 @@ class Check {
       if (role === "tool") open = this.#tool_message(content, open, place);
       else {
         this.#unanswered(open, place);
-        if (role === "user") this.#unanswered_by_provider(place);
-        open = role === "assistant" ? this.#assistant_message(content, place) : [];
+        // What was approved may run after what a user said meanwhile.
+        if (role === "user" && this.#approved === 0) this.#unanswered_by_provider(place);
+        const is_answered = answers_approval(prompt[index + 1]);
+        open = role === "assistant" ? this.#assistant_message(content, place, is_answered) : [];
         if (role === "system" || role === "user") this.#plain_message(role, content, place);
         else if (role !== "assistant") this.faults.push(`${place} has the unknown role ${String(role)}`);
       }
@@ -87,7 +96,7 @@ class Check {
   }
 
   /** The ids of the calls that need a result in the next message. */
-  #assistant_message(content: unknown, place: string): string[] {
+  #assistant_message(content: unknown, place: string, is_answered: boolean): string[] {
     const ids = new Set<string>();
     const open: string[] = [];
     for (const part of this.#parts(content, place)) {
@@ -102,7 +111,7 @@ class Check {
         this.#output(part, place);
       } else this.#text(part, place);
     }
-    if (open.length === 0) this.#unanswered_by_provider(place);
+    if (open.length === 0 && !is_answered) this.#unanswered_by_provider(place);
     return open;
   }
 
@@ -120,7 +129,10 @@ class Check {
   #tool_message(content: unknown, open: readonly string[], place: string): string[] {
     const left = [...open];
     for (const part of this.#parts(content, place)) {
-      if (part.type === "tool-approval-response") continue;
+      if (part.type === "tool-approval-response") {
+        this.#approval(part, place);
+        continue;
+      }
       const at = left.indexOf(String(part.toolCallId));
       if (at < 0)
         this.faults.push(`${place}: a result for ${String(part.toolCallId)}, which is no open call`);
@@ -128,6 +140,19 @@ class Check {
       this.#output(part, place);
     }
     return left;
+  }
+
+  #approval({ approvalId: id, approved }: Fields, place: string): void {
+    const name = `${place}: the answer to approval ${String(id)}`;
+    if (this.#outputs === OUTPUTS.v2) this.faults.push(`${name} is of a kind this specification lacks`);
+    if (typeof id !== "string" || id === "") this.faults.push(`${name} has no id`);
+    if (typeof approved !== "boolean") this.faults.push(`${name} is neither yes nor no`);
+    if (this.#answered.has(String(id))) this.faults.push(`${name} is there twice`);
+    this.#answered.add(String(id));
+    if (approved === true) this.#approved += 1;
+    else this.#denied += 1;
+    if (this.#approved + this.#denied > this.#by_provider.size)
+      this.faults.push(`${name} belongs to no call of the provider that waits`);
   }
 
   #output(part: Fields, place: string): void {
@@ -162,8 +187,12 @@ class Check {
 
   /** A provider may still be at it where it waits for the result of another call. */
   #unanswered_by_provider(place: string): void {
-    for (const id of this.#by_provider) this.faults.push(`${place}: the provider's call ${id} has no result`);
+    if (this.#by_provider.size > this.#denied)
+      for (const id of this.#by_provider)
+        this.faults.push(`${place}: the provider's call ${id} has no result`);
     this.#by_provider.clear();
+    this.#approved = 0;
+    this.#denied = 0;
   }
 
   #unanswered(open: readonly string[], place: string): void {
@@ -203,4 +232,10 @@ class Check {
       this.#json(member, `${place}.${key}`);
     }
   }
+}
+
+function answers_approval(message: unknown): boolean {
+  const { role, content } = fields_of(message);
+  const is_answer = (part: unknown): boolean => fields_of(part).type === "tool-approval-response";
+  return role === "tool" && Array.isArray(content) && content.some(is_answer);
 }

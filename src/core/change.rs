@@ -175,7 +175,7 @@ pub struct Usage {
 pub struct StepState {
     pub step_id: String,
     pub phase: StepPhase,
-    /// Its stream has brought the result of a call that the provider began in an earlier step.
+    /// Its stream has brought the run or the result of a call that the provider began in an earlier step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late_result: bool,
 }

@@ -175,6 +175,12 @@ pub enum ModelEvent {
         #[serde(default)]
         provider_metadata: Option<Json>,
     },
+    /// The provider does not run its call before a person has agreed.
+    ApprovalRequest {
+        #[serde(rename = "ref")]
+        part: u32,
+        approval_id: String,
+    },
     File(FilePart),
     Source(SourcePart),
     /// The stream was read to its proper end.

@@ -267,11 +267,41 @@ pub struct ToolPart {
     /// The step in which the provider's result came, where that was not the call's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_step_id: Option<String>,
+    /// Set where the provider does not run its own tool before a person has agreed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_approval: Option<ProviderApproval>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interactions: Option<Vec<Interaction>>,
 }
 
+/// What a provider asked before it runs a call, and what it is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProviderApproval {
+    /// The provider's own id of what it asked.
+    pub approval_id: String,
+    /// What the provider is told; `None` while that is not decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 impl ToolPart {
+    /// The provider asked for an approval of which nothing is decided.
+    pub fn awaits_approval(&self) -> bool {
+        self.provider_approval.as_ref().is_some_and(|approval| approval.approved.is_none())
+    }
+
+    /// The provider was given leave to run the call.
+    pub fn is_approved_at_provider(&self) -> bool {
+        self.provider_approval.as_ref().is_some_and(|approval| approval.approved == Some(true))
+    }
+
+    /// Whether the model's answer waits for it: nothing else is needed for what a provider simply runs.
+    pub fn needs_answer(&self) -> bool {
+        !self.provider_executed || self.provider_approval.is_some()
+    }
+
     /// The id the provider knows the call by.
     pub fn provider_id(&self) -> &str {
         self.provider_tool_call_id.as_deref().unwrap_or(&self.tool_call_id)

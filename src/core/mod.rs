@@ -10,6 +10,7 @@ mod draft;
 pub mod effect;
 pub mod engine;
 pub mod error;
+mod explanation;
 mod fields;
 pub mod input;
 pub mod interaction;

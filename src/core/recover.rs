@@ -77,7 +77,7 @@ impl Draft<'_> {
         if self.state.turn.is_none() {
             return;
         }
-        let goes_on = !self.parts_where(is_open_call).is_empty();
+        let goes_on = !self.parts_where(|part| is_open_call(part) || waits_at_provider(part)).is_empty();
         if failed && !goes_on {
             self.give_up_turn();
         } else {
@@ -156,6 +156,11 @@ impl Draft<'_> {
             self.start_queued_turn();
         }
     }
+}
+
+/// It needs no tool of ours: an approval that is pending waits on, and one that was given is told next.
+fn waits_at_provider(part: &LivePart) -> bool {
+    part.tool().is_some_and(|tool| !tool.state.is_terminal() && tool.provider_approval.is_some())
 }
 
 fn is_open_call(part: &LivePart) -> bool {

@@ -53,6 +53,7 @@ impl Draft<'_> {
             self.publish_part_now(&row.part_id);
             return;
         }
+        let by_provider = part.tool().is_some_and(|tool| tool.provider_executed);
         let gate = part.row.call.as_ref().and_then(|call| call.gate.as_ref());
         let is_gate = matches!(gate, Some(GateRecord::Asked { interaction_id }) if *interaction_id == interaction.interaction_id);
         if let Some(why) = self.turn().resumed(&row.part_id).and_then(|resumed| resumed.stuck.clone()) {
@@ -70,7 +71,11 @@ impl Draft<'_> {
         let decision = decision_of(interaction).expect("a gate is an approval");
         if decision.approved {
             // The answer first: it is durable before anything is said to have started.
-            self.set_tool_state(&row.part_id, ToolState::Running);
+            if by_provider {
+                self.approve_provider_call(&row.part_id, decision.reason);
+            } else {
+                self.set_tool_state(&row.part_id, ToolState::Running);
+            }
             self.effect(Effect::GoOn);
         } else {
             self.fail_call(&row.part_id, ToolErrorCode::Denied, &denial(&decision));

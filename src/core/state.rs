@@ -7,6 +7,8 @@ use super::{
         InteractionRow, MessageRow, OpenRows, PartRow, QueueRow, QueuedInput, ReplayRecordRow, SessionRow,
         TurnRow,
     },
+    input::CallStart,
+    json::Json,
     message::{Message, Part, PartBody, PartState, ToolPart, ToolState},
     settings::Settings,
     text::StreamingText,
@@ -68,8 +70,16 @@ pub struct ResumedCall {
 pub struct Stream {
     /// The adapter's numbers for the Parts of this stream.
     pub refs: Vec<(u32, Arc<str>)>,
+    /// The calls of this stream that were taken for the run of one that was approved.
+    pub runs: Vec<ApprovedRun>,
     /// How often the request was retried.
     pub attempt: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApprovedRun {
+    pub start: CallStart,
+    pub provider_metadata: Option<Json>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -5,6 +5,7 @@ use super::{
     draft::Draft,
     effect::Effect,
     error::Code,
+    explanation::take_explanation,
     input::{CallStart, FinishReason, ModelEvent, ModelFailure, PartEdge},
     json::Json,
     message::{PartBody, PartState, TextPart, ToolErrorCode, ToolPart, ToolState},
@@ -21,8 +22,6 @@ const FIRST_DELAY_MS: u64 = 500;
 const LONGEST_DELAY_MS: u64 = 30_000;
 /// How many steps in a row may end without their calls being run.
 const UNUSABLE_STEPS: u32 = 3;
-
-const EXPLANATION: &str = "model_explanation";
 
 const NOT_RUN: &str = "The call was not run because the model's answer ended before it was complete.";
 
@@ -42,6 +41,8 @@ impl Draft<'_> {
                 let body = self.new_call(start, ToolState::InputStreaming);
                 self.add_call(start, body);
             }
+            ModelEvent::ToolCall { start, input, provider_metadata, .. }
+                if self.is_approved_run(start, input.as_ref(), provider_metadata.as_ref()) => {}
             ModelEvent::ToolCall { start, input, input_text, problem, provider_metadata } => {
                 let part_id =
                     self.call_arrived(start, input.as_ref(), input_text.as_ref(), provider_metadata);
@@ -55,6 +56,7 @@ impl Draft<'_> {
                 let part_id = self.open_provider_call(provider_tool_call_id);
                 self.provider_result(part_id, output.as_ref(), error.as_deref(), provider_metadata.as_ref());
             }
+            ModelEvent::ApprovalRequest { part, approval_id } => self.approval_requested(*part, approval_id),
             ModelEvent::File(file) => {
                 self.add_part(PartBody::File(file.clone()), None, true);
             }
@@ -141,6 +143,7 @@ impl Draft<'_> {
             model_output: None,
             result_metadata: None,
             result_step_id: None,
+            provider_approval: None,
             interactions: None,
         }
     }
@@ -158,7 +161,7 @@ impl Draft<'_> {
     }
 
     /// The arguments are complete.
-    fn call_arrived(
+    pub fn call_arrived(
         &mut self,
         start: &CallStart,
         input: Option<&Json>,
@@ -194,7 +197,7 @@ impl Draft<'_> {
     }
 
     /// A call that can never run fails as soon as it is known; nobody is asked about it.
-    fn judge_call(&mut self, part_id: &str, problem: Option<&str>) {
+    pub fn judge_call(&mut self, part_id: &str, problem: Option<&str>) {
         let tool = self.turn().part(part_id).and_then(LivePart::tool).expect("the call was just added");
         if tool.provider_executed {
             self.set_tool_state(part_id, ToolState::Running);
@@ -234,6 +237,7 @@ impl Draft<'_> {
             return;
         }
         self.prepare_calls();
+        self.decide_provider_approvals();
         self.end_step_when_done();
     }
 
@@ -250,6 +254,7 @@ impl Draft<'_> {
         self.interrupt_parts();
         let had_calls = self.has_calls();
         self.fail_incomplete_calls(true);
+        self.fail_interrupted_runs();
         let unusable = self.turn().row.unusable_steps + 1;
         if had_calls && unusable < UNUSABLE_STEPS {
             self.change_turn(|turn| {
@@ -309,7 +314,7 @@ impl Draft<'_> {
     fn has_calls(&self) -> bool {
         let turn = self.turn();
         let mut of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
-        of_step.any(|part| part.tool().is_some_and(|tool| !tool.provider_executed))
+        of_step.any(|part| part.tool().is_some_and(ToolPart::needs_answer))
     }
 
     /// Fails the calls whose arguments never came, and where the answer was cut all others too.
@@ -317,7 +322,7 @@ impl Draft<'_> {
         for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
             let tool =
                 self.turn().part(&part_id).and_then(LivePart::tool).expect("only tool calls were picked");
-            let message = if tool.provider_executed { PROVIDER_IS_SILENT } else { NOT_RUN };
+            let message = if tool.needs_answer() { NOT_RUN } else { PROVIDER_IS_SILENT };
             if cut || tool.state == ToolState::InputStreaming {
                 self.fail_call(&part_id, ToolErrorCode::NotRun, message);
             }
@@ -375,18 +380,4 @@ fn bounded(text: &str) -> String {
     }
     let end = (0..=MOST).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     format!("{}… ({} more bytes)", &text[..end], text.len() - end)
-}
-
-/// The model's explanation, and how many arguments came before it where it was not the last.
-type Explanation = (String, Option<u32>);
-
-/// Takes the model's explanation out of the arguments; the tool's schema never sees it.
-fn take_explanation(input: &Json) -> (Option<Json>, Option<Explanation>) {
-    let mut value = input.as_value().clone();
-    let Some(map) = value.as_object_mut() else { return (Some(input.clone()), None) };
-    let index = map.keys().position(|key| key == EXPLANATION);
-    let taken = map.shift_remove(EXPLANATION);
-    let index = index.filter(|index| *index < map.len()).and_then(|index| u32::try_from(index).ok());
-    let explanation = taken.and_then(|value| value.as_str().map(str::to_owned));
-    (Some(Json::new(value)), explanation.map(|text| (text, index)))
 }

@@ -170,6 +170,12 @@ impl Draft<'_> {
             if std::mem::take(&mut tool.preliminary) {
                 tool.output = None;
             }
+            // Leave that was given for a call that did not run must not let it run later.
+            let has_result = tool.result_step_id.is_some();
+            if let Some(approval) = tool.provider_approval.as_mut().filter(|_| !has_result) {
+                approval.approved = Some(false);
+                approval.reason = Some(message.to_owned());
+            }
             tool.state = ToolState::Failed;
             tool.error = Some(message.to_owned());
             tool.error_code = Some(code);
@@ -260,7 +266,7 @@ impl Draft<'_> {
 fn is_approved_and_not_entered(part: &LivePart) -> bool {
     let asked =
         |call: &CallRecord| matches!(call.gate, Some(GateRecord::Asked { .. })) && !call.execution_started;
-    part.tool().is_some_and(|tool| tool.state == ToolState::Running)
+    part.tool().is_some_and(|tool| tool.state == ToolState::Running && !tool.provider_executed)
         && part.row.call.as_ref().is_some_and(asked)
 }
 

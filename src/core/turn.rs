@@ -12,7 +12,7 @@ use super::{
     input::Ticket,
     interaction::CancelReason,
     json::Json,
-    message::{PartBody, ToolErrorCode},
+    message::{PartBody, ToolErrorCode, ToolPart},
     mutation::{MutationBody, SessionMutation, TurnMutation},
     prompt::prompt_parts,
     state::{Stream, Turn},
@@ -215,10 +215,11 @@ impl Draft<'_> {
     pub fn end_step_when_done(&mut self) {
         let Some(turn) = self.state.turn.as_ref().filter(|_| !self.is_guest()) else { return };
         let calls_phase = turn.row.step.as_ref().is_some_and(|step| step.phase == StepPhase::Calls);
-        // What the provider runs itself may take longer than the step.
+        // What the provider runs itself may take longer than the step; what it wants to be approved is told next.
         let of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
-        let mut calls = of_step.filter_map(|part| part.tool()).filter(|tool| !tool.provider_executed);
-        if !calls_phase || calls.clone().any(|tool| !tool.state.is_terminal()) {
+        let mut calls = of_step.filter_map(|part| part.tool()).filter(|tool| tool.needs_answer());
+        let waits = |tool: &ToolPart| !tool.state.is_terminal() && !tool.is_approved_at_provider();
+        if !calls_phase || calls.clone().any(waits) {
             return;
         }
         let has_calls = calls.next().is_some();

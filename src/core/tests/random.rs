@@ -36,6 +36,7 @@ enum ModelAction {
     /// The provider runs it itself.
     ProviderCall,
     ProviderResult,
+    ApprovalRequest,
     LateResult,
     Finish,
     Fail,
@@ -43,13 +44,13 @@ enum ModelAction {
 
 fn model_action() -> impl Strategy<Value = ModelAction> {
     use ModelAction::{
-        Call, Delta, End, Fail, Finish, InputStart, LateResult, ProviderCall, ProviderResult, ReasoningStart,
-        TextStart,
+        ApprovalRequest, Call, Delta, End, Fail, Finish, InputStart, LateResult, ProviderCall,
+        ProviderResult, ReasoningStart, TextStart,
     };
     prop_oneof![
         2 => Just(TextStart), 1 => Just(ReasoningStart), 2 => Just(InputStart), 4 => Just(Delta),
         2 => Just(End), 5 => Just(Call), 3 => Just(ProviderCall), 1 => Just(ProviderResult),
-        2 => Just(LateResult), 6 => Just(Finish), 1 => Just(Fail),
+        4 => Just(ApprovalRequest), 2 => Just(LateResult), 6 => Just(Finish), 1 => Just(Fail),
     ]
 }
 
@@ -98,10 +99,16 @@ fn model_event(scenario: &mut Scenario, action: ModelAction, number: u8) -> Opti
             json!({ "type": "tool_call", "ref": reference, "tool_name": pick(tools, number), "input": input })
         }
         ModelAction::ProviderCall => json!({
-            "type": "tool_call", "ref": fresh, "tool_name": "web_search", "input": {}, "provider_executed": true,
+            "type": "tool_call", "ref": fresh, "tool_name": "web_search", "provider_executed": true,
+            "input": if number.is_multiple_of(11) { Value::Null } else { json!({ "n": number % 3 }) },
             "provider_tool_call_id": PROVIDER_IDS[usize::from(number) % 2],
         }),
         ModelAction::ProviderResult => json!({ "type": "tool_result", "ref": reference, "output": number }),
+        ModelAction::ApprovalRequest => {
+            // Mostly for the Part that came last, as providers do it.
+            let reference = if number.is_multiple_of(4) { reference } else { fresh - 1 };
+            json!({ "type": "approval_request", "ref": reference, "approval_id": format!("ask-{number}") })
+        }
         ModelAction::LateResult => {
             let id = PROVIDER_IDS[usize::from(number) % 2];
             let error = number.is_multiple_of(5).then_some("failed");

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::{
     fold::fold,
     stored::{Stored, as_json, persisted, tools_of},
+    tools::tools,
 };
 use crate::core::{
-    change::{ApprovalMode, SessionRow},
+    change::{ApprovalMode, SessionRow, StepPhase},
     effect::{Answer, Effect, ModelRequest, ToolCall, TurnResult},
     engine::{Decided, Engine, Receipt, Role},
     error::Refusal,
@@ -49,19 +50,6 @@ pub struct Outside {
     prompt: BTreeMap<String, Value>,
     /// Stream numbers of the running request.
     pub next_ref: u32,
-}
-
-pub fn tools() -> Value {
-    json!([
-        { "name": "plain", "description": "Does it.", "gate": "none", "schema": { "type": "object" } },
-        {
-            "name": "strict", "gate": "none", "explain": true,
-            "schema": { "type": "object", "required": ["path"], "properties": { "path": { "type": "string" } }, "additionalProperties": false },
-        },
-        { "name": "gated", "description": "Needs a yes.", "gate": "always", "schema": { "type": "object" } },
-        { "name": "hosted", "gate": "host" },
-        { "name": "again", "gate": "none", "replay": true, "schema": { "type": "object" } },
-    ])
 }
 
 impl Scenario {
@@ -209,14 +197,22 @@ impl Scenario {
 
     /// The next process has an Agent without tools.
     pub fn open_without_tools(&mut self) {
-        self.settings = Arc::new(Settings::new(8, true, Vec::new()).unwrap());
-        self.crash_and_open();
+        self.open_as(true, json!([]));
     }
 
     /// The next process has an Agent with these tools and no model.
     pub fn open_without_model(&mut self) {
-        let tools: Vec<ToolDefinition> = serde_json::from_value(tools()).unwrap();
-        self.settings = Arc::new(Settings::new(8, false, tools).unwrap());
+        self.open_as(false, tools());
+    }
+
+    /// The next process has an Agent with these tools and a model.
+    pub fn open_with_model(&mut self) {
+        self.open_as(true, tools());
+    }
+
+    fn open_as(&mut self, has_model: bool, tools: Value) {
+        let tools = serde_json::from_value(tools).unwrap();
+        self.settings = Arc::new(Settings::new(8, has_model, tools).unwrap());
         self.crash_and_open();
     }
 
@@ -249,6 +245,12 @@ impl Scenario {
 
     pub fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
+    }
+
+    /// The model was asked, and its answer is coming in.
+    pub fn is_streaming(&self) -> bool {
+        let step = self.engine.state().turn.as_ref().and_then(|turn| turn.row.step.as_ref());
+        self.outside.model.is_some() && step.is_some_and(|step| step.phase == StepPhase::Model)
     }
 
     pub fn pending(&self) -> Vec<Interaction> {
@@ -329,8 +331,7 @@ impl Scenario {
         // Without a model the Session waits for an Agent that has one.
         if self.engine.state().is_running() && self.settings.has_model {
             let outside = &self.outside;
-            let busy =
-                outside.model.is_some() || !outside.preparing.is_empty() || !outside.running.is_empty();
+            let busy = self.is_streaming() || !outside.preparing.is_empty() || !outside.running.is_empty();
             assert!(busy || !self.pending().is_empty(), "nothing is outstanding and the Turn does not go on");
         }
     }
@@ -372,6 +373,9 @@ impl Scenario {
                 "a request goes out when every call has a result: {call:?}"
             );
             assert!(provider_goes_on || call.output.is_some() || call.error.is_some());
+            assert!(!call.awaits_approval(), "a provider is told of every approval it wants: {call:?}");
+            let was_run = provider_goes_on || call.result_step_id.is_some();
+            assert!(was_run || !call.is_approved_at_provider(), "what has ended is not let run: {call:?}");
         }
     }
 }

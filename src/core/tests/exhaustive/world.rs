@@ -17,8 +17,8 @@ use crate::core::{
     stamp::Stamp,
     tests::{
         fold,
-        scenario::tools,
         stored::{Stored, persisted},
+        tools::tools,
     },
 };
 
