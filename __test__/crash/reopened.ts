@@ -43,13 +43,19 @@ function* faults_of_part(before: Part, now: Part | undefined): Generator<string>
     const { text } = now as typeof before;
     if (!text.startsWith(before.text))
       yield `I2: ${part_id} lost text: ${JSON.stringify([before.text, text])}`;
-  } else if (!isDeepStrictEqual(before, now)) yield `I2: ${part_id} (${type}) changed after its end`;
+  } else if (!is_same_after_its_end(before, now)) yield `I2: ${part_id} (${type}) changed after its end`;
+}
+
+/** Nothing changes but that the answer which a Part belongs to may turn out to have broken off. */
+function is_same_after_its_end(before: Part, now: Part): boolean {
+  const marked = "interrupted" in now && !("interrupted" in before) ? { interrupted: true } : {};
+  return isDeepStrictEqual({ ...before, ...marked }, now);
 }
 
 function* faults_of_call(before: ToolPart, now: ToolPart): Generator<string> {
   const { tool_call_id: id, state } = before;
   if (RANK[now.state] < RANK[state]) yield `I2: ${id} went back from ${state} to ${now.state}`;
-  if (is_terminal(before) && !isDeepStrictEqual(before, now)) yield `I5: ${id} changed after its end`;
+  if (is_terminal(before) && !is_same_after_its_end(before, now)) yield `I5: ${id} changed after its end`;
   if (before.input !== undefined && !isDeepStrictEqual(before.input, now.input)) {
     yield `O-18: the input of ${id} changed`;
   }

@@ -74,10 +74,23 @@ pub struct Engine {
 /// What a batch of inputs comes to.
 #[derive(Debug)]
 pub enum Decided {
-    /// Nothing has to be written; the effects may go out.
-    Settled(Vec<Effect>),
+    /// Nothing has to be written. Counts once it is [`settled`](Engine::settle).
+    Settled(Box<Settlement>),
     /// Counts only once the store has written [`Proposal::commit`].
     Proposed(Box<Proposal>),
+}
+
+/// What differs without anything to write: what belongs to this process, and what callers are told.
+#[derive(Debug)]
+pub struct Settlement {
+    next: SessionState,
+    effects: Vec<Effect>,
+}
+
+impl Settlement {
+    pub fn effects(&self) -> &[Effect] {
+        &self.effects
+    }
 }
 
 #[derive(Debug)]
@@ -130,7 +143,7 @@ impl Engine {
     }
 
     /// Decides a batch of inputs, in order. A refused input changes nothing and becomes its caller's answer.
-    pub fn decide(&mut self, inputs: &[Input], role: Role, stamp: Stamp) -> Decided {
+    pub fn decide(&self, inputs: &[Input], role: Role, stamp: Stamp) -> Decided {
         let mut draft = Draft::new(&self.settings, self.state.clone(), role, stamp);
         if role != Role::Guest && self.state.unsettled && self.state.can_be_settled(&self.settings) {
             draft.settle();
@@ -142,18 +155,13 @@ impl Engine {
             }
         }
         let outcome = draft.finish();
-        self.conclude(outcome)
+        conclude(outcome)
     }
 
-    fn conclude(&mut self, (next, commit, effects): (SessionState, Option<Commit>, Vec<Effect>)) -> Decided {
-        match commit {
-            Some(commit) => Decided::Proposed(Box::new(Proposal { commit: Arc::new(commit), next, effects })),
-            None => {
-                // Only what belongs to this process (retries, say) can differ without anything to write.
-                self.state = next;
-                Decided::Settled(effects)
-            }
-        }
+    /// Takes over what was decided without anything to write; the effects may go out.
+    pub fn settle(&mut self, settlement: Settlement) -> Vec<Effect> {
+        self.state = settlement.next;
+        settlement.effects
     }
 
     /// Moves the state to what was proposed.
@@ -164,6 +172,13 @@ impl Engine {
         assert_eq!(proposal.commit.commit_id, receipt.commit_id, "a receipt settles the commit it names");
         self.state = proposal.next;
         proposal.effects
+    }
+}
+
+fn conclude((next, commit, effects): (SessionState, Option<Commit>, Vec<Effect>)) -> Decided {
+    match commit {
+        Some(commit) => Decided::Proposed(Box::new(Proposal { commit: Arc::new(commit), next, effects })),
+        None => Decided::Settled(Box::new(Settlement { next, effects })),
     }
 }
 

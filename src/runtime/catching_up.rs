@@ -95,10 +95,24 @@ impl Runner {
         CaughtUp { opened: Opened { rows, ownership }, journal }: CaughtUp,
     ) -> bool {
         let mut failed = false;
+        let known = &inner.engine.state().session;
+        if rows.session.created_at != known.created_at || rows.session.commits < known.commits {
+            // It was removed, and made again under its id.
+            if let Some(mut flight) = flight {
+                self.fail(&flight.inputs, &StoreError::NotFound, &mut flight.told);
+            }
+            self.lose(inner, StoreError::NotFound);
+            return true;
+        }
+        inner.fresh = true;
         match flight {
             Some(flight) if went_through(&flight, &rows) => {
                 let receipt = Receipt::new(&flight.proposal.commit().commit_id, ownership.fence);
-                inner.standing.committed(flight.authority, ownership.fence);
+                inner.standing.committed(
+                    flight.authority,
+                    ownership.fence,
+                    flight.proposal.commit().unfinished,
+                );
                 let effects = inner.engine.commit(flight.proposal, &receipt);
                 self.perform(inner, effects, &flight.told);
                 // What others committed behind it is another look.
@@ -139,6 +153,9 @@ impl Runner {
         let is_owner = inner.standing.is_mine() && !lost;
         if !is_owner {
             inner.standing = Standing::seen(ownership, &self.me);
+        }
+        if inner.standing.other().is_some() {
+            (self.watch_owners)();
         }
         let effects = inner.engine.catch_up(rows, journal, is_owner);
         self.perform(inner, effects, &[]);

@@ -32,6 +32,8 @@ struct State {
     /// What was told ends here.
     place: u64,
     reading: bool,
+    /// Raised with each begin and end: what was asked before counts no more.
+    generation: u64,
     /// Something was committed while it was reading.
     again: bool,
 }
@@ -49,16 +51,21 @@ impl Feed {
     /// Begins with what is committed from now on; answers `null` when it does.
     pub fn begin(self: &Arc<Self>, ticket: Ticket) {
         let feed = Arc::clone(self);
+        let generation = self.next_generation();
         self.state().reading = true;
         let reply = Box::new(move |page: Result<FeedPage, StoreError>| {
-            let answer = page.map(|page| {
-                feed.state().place = page.place;
+            let mut state = feed.state();
+            let counts = state.generation == generation;
+            let began = counts && page.is_ok();
+            if counts {
+                state.reading = false;
+            }
+            if let (true, Ok(page)) = (began, &page) {
+                state.place = page.place;
                 feed.on.store(true, Ordering::SeqCst);
-                "null".to_owned()
-            });
-            let began = answer.is_ok();
-            feed.host.answer(ticket, answer.map_err(Into::into));
-            feed.state().reading = false;
+            }
+            drop(state);
+            feed.host.answer(ticket, page.map(|_| "null".to_owned()).map_err(Into::into));
             if began {
                 feed.changed();
             }
@@ -68,7 +75,15 @@ impl Feed {
     }
 
     pub fn end(&self) {
+        self.next_generation();
+    }
+
+    fn next_generation(&self) -> u64 {
+        let mut state = self.state();
         self.on.store(false, Ordering::SeqCst);
+        state.generation += 1;
+        state.reading = false;
+        state.generation
     }
 
     /// A commit of this process: what it publishes comes next, unless something of others lies before it.
@@ -101,15 +116,18 @@ impl Feed {
     fn read(self: &Arc<Self>) {
         let mut state = self.state();
         state.again = false;
-        let place = state.place;
+        let (place, generation) = (state.place, state.generation);
         drop(state);
         let feed = Arc::clone(self);
-        let reply = Box::new(move |page| feed.take(page));
+        let reply = Box::new(move |page| feed.take(page, generation));
         self.store.feed(&self.agent_id, Some(place), PAGE, reply);
     }
 
-    fn take(self: &Arc<Self>, page: Result<FeedPage, StoreError>) {
+    fn take(self: &Arc<Self>, page: Result<FeedPage, StoreError>, generation: u64) {
         let mut state = self.state();
+        if state.generation != generation {
+            return;
+        }
         let Ok(page) = page else {
             // The store may answer again; nothing was passed over.
             state.reading = false;

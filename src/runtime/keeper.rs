@@ -19,6 +19,8 @@ pub(super) struct Keeper(Mutex<Watched>);
 struct Watched {
     /// The next look is on its way.
     looking: bool,
+    /// Somebody else was seen to own something since the last look began.
+    wanted: bool,
     owners: HashMap<OwnerId, Heard>,
 }
 
@@ -32,11 +34,22 @@ struct Heard {
 impl Keeper {
     /// True when whoever calls has to arrange for the next look.
     fn begins(&self) -> bool {
-        !std::mem::replace(&mut self.watched().looking, true)
+        let mut watched = self.watched();
+        watched.wanted = true;
+        !std::mem::replace(&mut watched.looking, true)
     }
 
-    fn ends(&self) {
-        *self.watched() = Watched::default();
+    fn looks(&self) {
+        self.watched().wanted = false;
+    }
+
+    /// Nobody is left to be watched; false when somebody has come meanwhile.
+    fn ends(&self) -> bool {
+        let mut watched = self.watched();
+        if !watched.wanted {
+            *watched = Watched::default();
+        }
+        !watched.wanted
     }
 
     fn keep_only(&self, owners: &HashSet<OwnerId>) {
@@ -85,10 +98,10 @@ impl Agent {
     }
 
     fn look(self: &Arc<Self>) {
+        self.keeper.looks();
         let owners: HashSet<OwnerId> =
             self.runners().iter().filter_map(|runner| runner.other_owner()).collect();
-        if owners.is_empty() {
-            self.keeper.ends();
+        if owners.is_empty() && self.keeper.ends() {
             return;
         }
         self.keeper.keep_only(&owners);
@@ -110,8 +123,9 @@ impl Agent {
         match seen {
             Liveness::Dead => true,
             Liveness::Alive => false,
-            Liveness::Beating { beat } => {
-                self.keeper.hear(owner, beat, self.outside.clock.monotonic(), self.lease)
+            Liveness::Beating { beat, lease } => {
+                // Programs with different settings may meet: the one that promised more time gets it.
+                self.keeper.hear(owner, beat, self.outside.clock.monotonic(), lease.max(self.lease))
             }
         }
     }

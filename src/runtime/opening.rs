@@ -9,6 +9,7 @@ use super::{
     arguments::valid_id,
     error::RuntimeError,
     host::SessionRef,
+    outside::Around,
     runner::Runner,
     standing::Standing,
     view,
@@ -143,7 +144,7 @@ impl Agent {
         }
         let mut standing = Standing::seen(ownership, &self.me);
         let Some(owner) = standing.other().cloned() else {
-            self.admit(key, rows, standing);
+            self.admit_opened(key, rows, standing);
             return;
         };
         // An owner that is seen to be dead is replaced before anybody gets the Session.
@@ -153,7 +154,7 @@ impl Agent {
             if seen == Ok(Liveness::Dead) {
                 standing.owner_is_gone(&of);
             }
-            agent.admit(key, rows, standing);
+            agent.admit_opened(key, rows, standing);
             agent.keep_watch();
             agent.outside.host.wake();
         });
@@ -161,9 +162,9 @@ impl Agent {
     }
 
     /// Those who waited for the Session get it.
-    fn admit(self: &Arc<Self>, key: SessionKey, rows: OpenRows, standing: Standing) {
+    fn admit(self: &Arc<Self>, key: SessionKey, rows: OpenRows, standing: Standing) -> Option<Arc<Runner>> {
         let mut sessions = self.lock();
-        let Some(Slot::Opening(waiting)) = sessions.by_id.remove(&key.session_id) else { return };
+        let Some(Slot::Opening(waiting)) = sessions.by_id.remove(&key.session_id) else { return None };
         sessions.last_handle += 1;
         let handle = sessions.last_handle;
         let session = SessionRef { handle, session_id: key.session_id.clone() };
@@ -171,20 +172,30 @@ impl Agent {
             self.outside.host.warn(&session, UNKNOWN_MODE.to_owned());
         }
         let engine = Engine::restored(self.settings.clone(), rows);
-        let runner = Runner::new(
-            session,
-            key.clone(),
-            self.me.clone(),
-            standing,
-            engine,
-            self.outside.clone(),
-            self.feed.clone(),
-        );
+        let agent = Arc::downgrade(self);
+        let around = Around {
+            outside: self.outside.clone(),
+            feed: self.feed.clone(),
+            watch_owners: Arc::new(move || {
+                if let Some(agent) = agent.upgrade() {
+                    agent.keep_watch();
+                }
+            }),
+        };
+        let runner = Runner::new(session, key.clone(), self.me.clone(), standing, engine, around);
         sessions.by_handle.insert(handle, runner.clone());
         sessions.by_id.insert(key.session_id, Slot::Open(handle));
         drop(sessions);
         for ticket in waiting {
             runner.submit(Input::Open { ticket });
+        }
+        Some(runner)
+    }
+
+    /// A Session that was read: what was committed while it came here was not noticed by anybody.
+    fn admit_opened(self: &Arc<Self>, key: SessionKey, rows: OpenRows, standing: Standing) {
+        if let Some(runner) = self.admit(key, rows, standing) {
+            runner.noticed();
         }
     }
 

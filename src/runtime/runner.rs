@@ -21,7 +21,7 @@ use super::{
     flight::{Answered, Flight, Phase},
     host::SessionRef,
     inbox::Inbox,
-    outside::Outside,
+    outside::{Around, Outside},
     standing::{Standing, role},
 };
 use crate::{
@@ -44,6 +44,7 @@ pub struct Runner {
     pub(super) me: OwnerId,
     pub(super) outside: Outside,
     feed: Arc<Feed>,
+    pub(super) watch_owners: Arc<dyn Fn() + Send + Sync>,
     inner: Mutex<Inner>,
 }
 
@@ -54,6 +55,8 @@ pub(super) struct Inner {
     pub standing: Standing,
     /// Somebody else has changed the Session since it was last caught up with.
     pub noticed: bool,
+    /// It was just caught up with, and nothing was decided since.
+    pub fresh: bool,
     /// The wait before the next try after a store failed; grows while it keeps failing.
     pub retry: Duration,
     /// Another owner has taken the Session over, or it was removed: nothing more may come from here.
@@ -83,8 +86,7 @@ impl Runner {
         me: OwnerId,
         standing: Standing,
         engine: Engine,
-        outside: Outside,
-        feed: Arc<Feed>,
+        Around { outside, feed, watch_owners }: Around,
     ) -> Arc<Self> {
         let inner = Inner {
             engine,
@@ -92,6 +94,7 @@ impl Runner {
             phase: Phase::Idle,
             standing,
             noticed: false,
+            fresh: false,
             retry: FIRST_RETRY,
             lost: None,
             known: false,
@@ -99,7 +102,7 @@ impl Runner {
             on_release: None,
             lookups: Vec::new(),
         };
-        Arc::new(Self { session, key, me, outside, feed, inner: Mutex::new(inner) })
+        Arc::new(Self { session, key, me, outside, feed, watch_owners, inner: Mutex::new(inner) })
     }
 
     pub fn key(&self) -> &SessionKey {
@@ -165,6 +168,7 @@ impl Runner {
             let inputs = inner.inbox.take_batch();
             if inputs.is_empty() {
                 inner.phase = Phase::Idle;
+                inner.fresh = false;
                 self.let_go(inner);
                 return;
             }
@@ -187,12 +191,21 @@ impl Runner {
 
     /// Has a batch decided; `None` where nothing has to be written for it.
     fn decide(self: &Arc<Self>, inner: &mut Inner, inputs: Vec<Input>) -> Option<(Flight, Authority)> {
+        let fresh = std::mem::take(&mut inner.fresh);
         let authority = inner.standing.authority(inner.engine.may_own(&inputs));
-        match decide(&mut inner.engine, &inputs, role(authority), self.outside.clock.stamp()) {
+        match decide(&inner.engine, &inputs, role(authority), self.outside.clock.stamp()) {
             Err(error) if inputs.len() == 1 => self.give_up(&inputs[0], error),
             // One of them broke an invariant: decided one at a time, the others go through.
             Err(_) => inner.inbox.put_back_one_by_one(inputs),
-            Ok(Decided::Settled(effects)) => self.perform(inner, effects, &[]),
+            // Where nothing is written, no commit finds out that it was decided on an old picture.
+            Ok(Decided::Settled(settlement)) if !fresh && only_answers(settlement.effects()) => {
+                inner.inbox.put_back(inputs);
+                inner.noticed = true;
+            }
+            Ok(Decided::Settled(settlement)) => {
+                let effects = inner.engine.settle(*settlement);
+                self.perform(inner, effects, &[]);
+            }
             Ok(Decided::Proposed(proposal)) => {
                 let flight = Flight { proposal: *proposal, authority, inputs, told: Vec::new() };
                 return Some((flight, authority));
@@ -241,7 +254,11 @@ impl Runner {
     ) -> bool {
         match result {
             Ok(receipt) => {
-                inner.standing.committed(flight.authority, receipt.fence());
+                inner.standing.committed(
+                    flight.authority,
+                    receipt.fence(),
+                    flight.proposal.commit().unfinished,
+                );
                 self.feed.committed(flight.proposal.commit(), &receipt);
                 let effects = inner.engine.commit(flight.proposal, &receipt);
                 inner.retry = FIRST_RETRY;
@@ -338,4 +355,11 @@ impl Runner {
         });
         self.outside.store.interaction(&self.key, &id, reply);
     }
+}
+
+/// Callers are told that nothing was to be done, or why not, and that is all.
+fn only_answers(effects: &[Effect]) -> bool {
+    let opened = |effect: &Effect| matches!(effect, Effect::Answer { result: Ok(Answer::Opened { .. }), .. });
+    let answers = effects.iter().all(|effect| matches!(effect, Effect::Answer { .. }));
+    answers && effects.iter().any(|effect| !opened(effect))
 }

@@ -65,9 +65,12 @@ impl Standing {
     }
 
     /// A commit went through; the Session has this fencing number from then on.
-    pub fn committed(&mut self, authority: Authority, fence: u64) {
+    pub fn committed(&mut self, authority: Authority, fence: u64, unfinished: bool) {
         if authority != Authority::Guest {
             *self = Self { fence, mine: true, other: None };
+        } else if !unfinished {
+            // Nobody owns what is finished.
+            self.other = None;
         }
     }
 }

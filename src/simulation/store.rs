@@ -1,6 +1,9 @@
 //! The store as one process has it: a connection that may be slow or fail, to what all of them share.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use super::{
     faults::Faults,
@@ -207,7 +210,7 @@ impl Store for SimStore {
                 Some(process) => {
                     let seen = &state.processes[process];
                     let at = if seen.paused_until > state.now() { seen.paused_at } else { state.now() };
-                    Liveness::Beating { beat: at / BEAT }
+                    Liveness::Beating { beat: at / BEAT, lease: Duration::ZERO }
                 }
             })
         });

@@ -105,8 +105,10 @@ impl State {
             }
             _ => {}
         }
-        if authority != Authority::Guest {
-            session.ownership.owner = commit.unfinished.then(|| by.clone());
+        if !commit.unfinished {
+            session.ownership.owner = None;
+        } else if authority != Authority::Guest {
+            session.ownership.owner = Some(by.clone());
         }
         session.count(commit);
         for change in &commit.changes {

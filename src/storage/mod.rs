@@ -173,7 +173,7 @@ pub trait Store: Send + Sync + 'static {
     /// Whether an owner still lives, as far as it can be seen from here.
     fn liveness(&self, owner: &OwnerId, reply: Reply<Liveness>);
 
-    /// The Sessions of an agent that have an unfinished Turn, archived ones excepted, by id.
+    /// The Sessions of an agent that have an unfinished Turn or queued input, archived ones too, by id.
     fn unfinished(&self, agent_id: &str, reply: Reply<Vec<UnfinishedSession>>);
 
     /// A page of Messages with their Parts; tool Parts carry their Interactions, streaming text is complete.

@@ -36,8 +36,8 @@ pub enum Liveness {
     Alive,
     /// Its process has ended, or it has left.
     Dead,
-    /// It may live: it does when `beat` changes from time to time.
-    Beating { beat: u64 },
+    /// It may live: it does when `beat` changes within each `lease`.
+    Beating { beat: u64, lease: Duration },
 }
 
 /// Called with a Session that somebody else changed, or `None` when it may be any. Must not block.
@@ -74,6 +74,10 @@ impl Members {
 
     pub fn has(&self, owner: &str) -> bool {
         self.0.iter().any(|member| *member.owner == *owner)
+    }
+
+    pub fn lease_of(&self, owner: &str) -> Option<Duration> {
+        self.0.iter().find(|member| *member.owner == *owner).map(|member| member.lease)
     }
 
     pub fn is_empty(&self) -> bool {

@@ -80,7 +80,8 @@ impl Scenario {
         self.now += 1;
         let stamp = Stamp::new(self.now, self.now as u64);
         match self.engine.decide(inputs, self.role, stamp) {
-            Decided::Settled(effects) => {
+            Decided::Settled(settlement) => {
+                let effects = self.engine.settle(*settlement);
                 let after = self.engine.state();
                 assert_eq!(persisted(after), persisted(&before), "what is not written does not change");
                 self.take(effects);

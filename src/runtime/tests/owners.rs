@@ -258,7 +258,7 @@ fn an_owner_that_left_is_replaced_by_itself() {
 #[test]
 fn an_owner_that_falls_silent_is_replaced_when_its_lease_is_over_and_is_told() {
     let (owner, id) = waiting();
-    owner.store.pretend(Liveness::Beating { beat: 7 });
+    owner.store.pretend(Liveness::Beating { beat: 7, lease: Duration::ZERO });
     let host = Arc::new(RecordingHost::default());
     let lease = Duration::from_millis(300);
     let guest = Fixture::with(settings(), lease, host, owner.store.clone());
@@ -309,4 +309,68 @@ fn a_feed_tells_of_sessions_that_are_open_elsewhere_or_nowhere() {
     );
     watching.host.wait(|seen| (seen.fed.len() > told.len()).then_some(()));
     watching.call(json!({ "op": "feed", "on": false })).unwrap();
+}
+
+#[test]
+fn nothing_is_refused_or_left_undone_on_an_old_picture() {
+    let owner = Fixture::new();
+    let guest = beside(&owner);
+    owner.store.keep_quiet();
+    let mode = |word: &str| json!({ "input": "set", "config": { "security": { "approval_mode": word } } });
+    owner.ask(mode("always-allow")).unwrap();
+    guest.ask(mode("ask")).unwrap();
+    assert_eq!(owner.status()["security"]["approval_mode"], "ask");
+    guest.ask(mode("always-allow")).unwrap();
+    owner.ask(mode("ask")).unwrap();
+    assert_eq!(guest.status()["security"]["approval_mode"], "ask");
+
+    owner.prompt("go").unwrap();
+    let turn_id = guest.status()["active_turn_id"].clone();
+    let request = json!({ "type": "vote", "turn_id": turn_id, "payload": {} });
+    guest.ask(json!({ "input": "request", "request": request })).unwrap();
+    owner.prompt("more").unwrap();
+    let stopped = guest.ask(json!({ "input": "stop" })).unwrap();
+    assert_eq!((&stopped["stopped"], &stopped["cancelled_prompts"]), (&json!(true), &json!(1)));
+}
+
+#[test]
+fn a_session_that_a_guest_has_finished_is_nobodys() {
+    let (owner, _) = waiting();
+    let guest = beside(&owner);
+    guest.ask(json!({ "input": "stop" })).unwrap();
+    owner.call(json!({ "op": "release", "session": owner.session })).unwrap();
+    guest.prompt("go").unwrap();
+    guest.model_says("mine");
+    guest.host.wait(|seen| {
+        let mine = |effect: &Effect| matches!(effect, Effect::TurnEnded { result } if result.text == "mine");
+        seen.effects.iter().any(mine).then_some(())
+    });
+}
+
+#[test]
+fn an_owner_that_is_only_met_in_a_conflict_is_watched_as_well() {
+    let first = Fixture::new();
+    let second = beside(&first);
+    first.store.keep_quiet();
+    first.prompt("go").unwrap();
+    first.model_calls("gated", "c1");
+    let id = first.pending()[0]["interaction_id"].as_str().unwrap().to_owned();
+    second.prompt("more").unwrap();
+    let Fixture { agent, .. } = first;
+    drop(agent);
+    second.approve(&id).unwrap();
+    second.host.wait_for_entered("c1");
+}
+
+#[test]
+fn a_session_made_again_under_its_id_is_another_one() {
+    let first = Fixture::new();
+    let second = beside(&first);
+    first.store.keep_quiet();
+    second.call(json!({ "op": "remove", "session_id": "s" })).unwrap();
+    // Another millisecond: it is made at another time.
+    std::thread::sleep(Duration::from_millis(2));
+    second.call(json!({ "op": "create", "session_id": "s" })).unwrap();
+    assert!(first.prompt("go").unwrap_err().contains("NotFound"));
+    assert_eq!(first.host.seen().lost, ["Store(NotFound)"]);
 }

@@ -72,6 +72,12 @@ pub fn a_guest_leaves_the_session_to_its_owner(harness: &mut Harness) {
     assert_eq!(owner.try_commit(|c| c.publish("{}")), Err(StoreError::Conflict));
     owner.row = guest.row.clone();
     owner.commit(|c| c.publish("{}"));
+    // What a guest finishes is nobody's any more.
+    guest.row = owner.row.clone();
+    guest.commit_as_guest(|c| c.end_turn("turn")).expect("anybody may");
+    assert_eq!(ownership(harness.store()), Ownership { fence: owner.fence, owner: None });
+    owner.row = guest.row.clone();
+    owner.commit(running);
     assert_eq!(guest.commit_as_guest(|c| c.publish("{}")), Err(StoreError::Conflict));
 }
 

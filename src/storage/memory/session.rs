@@ -178,7 +178,7 @@ impl Session {
     }
 
     pub fn is_unfinished(&self) -> bool {
-        !self.archived && self.row.active_turn_id.is_some()
+        self.row.active_turn_id.is_some() || !self.queue.is_empty()
     }
 
     pub fn open_rows(&self) -> OpenRows {

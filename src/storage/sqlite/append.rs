@@ -34,7 +34,7 @@ pub(super) fn append(
         _ => {}
     }
     let fence = lifecycle::own(db, owners, &found, by, authority, commit.unfinished)?;
-    if commit.journal.is_empty() && !matches!(authority, Authority::Owner { .. }) {
+    if commit.journal.is_empty() {
         lifecycle::note(db, Some(found.id))?;
     }
     let revision = commit.journal.last().map_or(found.revision, |entry| entry.revision);

@@ -53,10 +53,12 @@ pub(super) fn own(
     unfinished: bool,
 ) -> Result<u64, StoreError> {
     let fence = match authority {
-        Authority::Guest => return Ok(found.ownership.fence),
+        Authority::Guest if unfinished => return Ok(found.ownership.fence),
+        Authority::Guest => found.ownership.fence,
         Authority::Owner { fence } => fence,
         Authority::Taking { .. } => next_fence(db)?,
     };
+    // Nobody owns what is finished, whoever has finished it.
     let now = Ownership { fence, owner: unfinished.then(|| by.clone()) };
     if now == found.ownership {
         return Ok(fence);
@@ -104,13 +106,19 @@ pub(super) fn note(db: &Connection, session: Option<i64>) -> Result<(), StoreErr
 }
 
 pub(super) fn unfinished(db: &Connection, agent_id: &str) -> Result<Vec<UnfinishedSession>, StoreError> {
-    let mut statement = db.prepare_cached(sql::UNFINISHED)?;
-    read::collect(statement.query([agent_id])?, |row| {
-        Ok(UnfinishedSession {
-            session_id: row.get::<_, String>(0)?.into(),
-            owner: row.get::<_, Option<String>>(1)?.map(OwnerId::from),
-        })
-    })
+    let mut found = Vec::new();
+    for sql in [sql::UNFINISHED, sql::QUEUED] {
+        let mut statement = db.prepare_cached(sql)?;
+        found.extend(read::collect(statement.query([agent_id])?, |row| {
+            Ok(UnfinishedSession {
+                session_id: row.get::<_, String>(0)?.into(),
+                owner: row.get::<_, Option<String>>(1)?.map(OwnerId::from),
+            })
+        })?);
+    }
+    found.sort_unstable_by(|a, b| a.session_id.cmp(&b.session_id));
+    found.dedup();
+    Ok(found)
 }
 
 pub(super) fn archive(db: &Connection, key: &SessionKey) -> Result<(), StoreError> {

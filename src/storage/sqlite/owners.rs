@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{error::io_error, rows::unsigned, sql};
 use crate::storage::{Liveness, Member, Notice, OwnerId, SessionKey, StoreError, ownership::Members};
@@ -84,11 +84,25 @@ impl Owners {
 
     /// Before it owns something.
     pub fn show_life(&self, db: &Connection, owner: &OwnerId) -> Result<(), StoreError> {
-        db.prepare_cached(sql::ENLIST)?.execute([&**owner])?;
-        let mut state = self.state();
-        if !state.locks.contains_key(owner) {
-            let lock = LockFile::take(&self.lock_path(owner)).map_err(|error| io_error(&error))?;
-            state.locks.insert(owner.clone(), lock);
+        let lease = self.state().members.lease_of(owner).unwrap_or_default();
+        let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
+        db.prepare_cached(sql::ENLIST)?.execute(params![&**owner, lease_ms])?;
+        if self.has_owned(owner) {
+            return Ok(());
+        }
+        let lock = LockFile::take(&self.lock_path(owner)).map_err(|error| io_error(&error))?;
+        self.state().locks.insert(owner.clone(), lock);
+        self.clear_away_the_dead(db, owner)
+    }
+
+    /// Processes that ended while they owned nothing have left their names behind.
+    fn clear_away_the_dead(&self, db: &Connection, but: &OwnerId) -> Result<(), StoreError> {
+        let mut statement = db.prepare_cached(sql::IDLE_OWNERS)?;
+        let idle = statement.query_map([&**but], |row| row.get::<_, String>(0))?;
+        for owner in idle.collect::<Result<Vec<_>, _>>()? {
+            if !self.state().members.has(&owner) && LockFile::is_free(&self.lock_path(&owner)) {
+                self.clear_away(db, &owner)?;
+            }
         }
         Ok(())
     }
@@ -101,8 +115,9 @@ impl Owners {
             return Ok(Liveness::Dead);
         }
         let mut statement = db.prepare_cached(sql::BEAT_OF)?;
-        let beat: Option<i64> = statement.query_row([&**owner], |row| row.get(0)).optional()?;
-        Ok(Liveness::Beating { beat: beat.map_or(0, unsigned) })
+        let found = statement.query_row([&**owner], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        let (beat, lease_ms) = found.unwrap_or_default();
+        Ok(Liveness::Beating { beat: unsigned(beat), lease: Duration::from_millis(unsigned(lease_ms)) })
     }
 
     /// An owner that lost its last Session leaves nothing behind.
@@ -168,7 +183,8 @@ impl LockFile {
     /// Whether nobody holds it any more, as far as that can be told from here.
     fn is_free(path: &Path) -> bool {
         match OpenOptions::new().write(true).open(path) {
-            Ok(file) => file.try_lock().is_ok(),
+            // Shared: two who look at the same time are not each other's owner.
+            Ok(file) => file.try_lock_shared().is_ok(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         }
     }

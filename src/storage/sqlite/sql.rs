@@ -23,10 +23,12 @@ statements! {
     RELEASE = "UPDATE sessions SET owner = NULL WHERE id = ?1 AND owner = ?2";
     RELEASE_ALL = "UPDATE sessions SET owner = NULL WHERE owner = ?1 RETURNING id, agent_id, session_id";
     OWNS_ANYTHING = "SELECT EXISTS (SELECT 1 FROM sessions WHERE owner = ?1)";
-    ENLIST = "INSERT INTO owners (owner, beat) VALUES (?1, 0) ON CONFLICT (owner) DO NOTHING";
+    ENLIST = "INSERT INTO owners (owner, beat, lease_ms) VALUES (?1, 0, ?2) ON CONFLICT (owner) DO NOTHING";
     DISCHARGE = "DELETE FROM owners WHERE owner = ?1";
     BEAT = "UPDATE owners SET beat = beat + 1 WHERE owner = ?1";
-    BEAT_OF = "SELECT beat FROM owners WHERE owner = ?1";
+    BEAT_OF = "SELECT beat, lease_ms FROM owners WHERE owner = ?1";
+    IDLE_OWNERS = "SELECT owner FROM owners WHERE owner <> ?1
+        AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.owner = owners.owner)";
     NOTE = "INSERT INTO notices (session) VALUES (?1)";
     FORGET_NOTES = "DELETE FROM notices WHERE id <= ?1";
     PLACE = "SELECT ifnull((SELECT max(id) FROM journal), 0), ifnull((SELECT max(id) FROM notices), 0)";
@@ -36,8 +38,11 @@ statements! {
     PUBLISHED_SINCE = "SELECT session FROM journal WHERE id > ?1";
     NOTED_SINCE = "SELECT session FROM notices WHERE id > ?1";
     KEY_OF = "SELECT agent_id, session_id FROM sessions WHERE id = ?1";
+    /// Those with something queued and no Turn.
+    QUEUED = "SELECT sessions.session_id, sessions.owner FROM queue CROSS JOIN sessions ON sessions.id = queue.session
+        WHERE sessions.agent_id = ?1 AND sessions.active_turn_id IS NULL";
     UNFINISHED = "SELECT session_id, owner FROM sessions
-        WHERE agent_id = ?1 AND active_turn_id IS NOT NULL AND archived_at IS NULL ORDER BY session_id";
+        WHERE agent_id = ?1 AND active_turn_id IS NOT NULL";
     ARCHIVE = "UPDATE sessions SET archived_at = ?2 WHERE id = ?1 AND archived_at IS NULL";
     REMOVE = "DELETE FROM sessions WHERE id = ?1";
 

@@ -47,12 +47,14 @@ impl Watch {
         let (journal, notices) = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let data_version = instant.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
         let now = Place { data_version, journal, notices };
-        let Some(last) = self.last.replace(now) else {
+        let Some(last) = self.last else {
             // A new connection has missed whatever happened before.
+            self.last = Some(now);
             owners.notify_all(None);
             return Ok(());
         };
         if last.data_version == now.data_version {
+            self.last = Some(now);
             return Ok(());
         }
         let mut changed = BTreeSet::new();
@@ -71,6 +73,7 @@ impl Watch {
             any |= found.is_none();
             keys.extend(found);
         }
+        self.last = Some(now);
         if any {
             owners.notify_all(None);
         } else {

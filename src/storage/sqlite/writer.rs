@@ -1,6 +1,9 @@
 //! The writer's loop: takes what waits, and commits it together.
 
-use std::sync::{Arc, atomic::Ordering, mpsc::RecvTimeoutError};
+use std::{
+    sync::{Arc, atomic::Ordering, mpsc::RecvTimeoutError},
+    time::Duration,
+};
 
 use rusqlite::Connection;
 
@@ -12,8 +15,12 @@ use crate::{core::change::Durability, storage::StoreError};
 /// Bounds how long the first request of a batch waits for the others.
 const MAX_BATCH: usize = 256;
 
+/// How soon a lost connection is tried again where no request does.
+const REOPEN_EVERY: Duration = Duration::from_millis(250);
+
 pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
-    let mut writer = Writer { database: database.clone(), connection: None, watch: Watch::default() };
+    let mut writer =
+        Writer { database: database.clone(), connection: None, opened: false, watch: Watch::default() };
     loop {
         let first = match writer.wait(inbox) {
             Ok(first) => first,
@@ -40,20 +47,27 @@ struct Writer {
     database: Arc<Database>,
     /// With what it is set to.
     connection: Option<(Connection, Synchronous)>,
+    /// It was open once: from then on others may be waiting for this process.
+    opened: bool,
     watch: Watch,
 }
 
 impl Writer {
     /// Waits for a request, or until it is time to look around.
     fn wait(&self, inbox: &Inbox) -> Result<Box<dyn Request>, RecvTimeoutError> {
-        if self.database.owners.is_empty() || self.connection.is_none() {
+        if self.database.owners.is_empty() || !self.opened {
             return inbox.recv().map_err(|_| RecvTimeoutError::Disconnected);
         }
-        inbox.recv_timeout(self.watch.due_in())
+        let wait = if self.connection.is_some() { self.watch.due_in() } else { REOPEN_EVERY };
+        inbox.recv_timeout(wait)
     }
 
     /// Notices what other processes did, and shows them that this one lives.
     fn look_around(&mut self) {
+        // One that was lost is opened again: a new one misses nothing.
+        if self.connection(Synchronous::Normal).is_err() {
+            return;
+        }
         let Some((connection, _)) = &self.connection else { return };
         let owners = &self.database.owners;
         let outcome = self.watch.look(connection, owners).and_then(|()| owners.beat(connection));
@@ -91,6 +105,7 @@ impl Writer {
     fn connection(&mut self, wanted: Synchronous) -> Result<&Connection, StoreError> {
         if self.connection.is_none() {
             self.connection = Some((self.database.connect()?, Synchronous::Full));
+            self.opened = true;
         }
         let Some((connection, current)) = &mut self.connection else { unreachable!("it was opened above") };
         if *current != wanted {

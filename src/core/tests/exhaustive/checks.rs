@@ -169,7 +169,8 @@ fn nothing_changes(engine: &Engine, role: Role, input: &Input) -> Vec<Effect> {
     let mut engine = engine.clone();
     let before = engine.state().clone();
     match engine.decide(std::slice::from_ref(input), role, Stamp::new(1, 1)) {
-        Decided::Settled(effects) => {
+        Decided::Settled(settlement) => {
+            let effects = engine.settle(*settlement);
             assert_eq!(engine.state(), &before, "{input:?} changes what is not written");
             effects
         }

@@ -149,7 +149,8 @@ impl World {
         let engine = self.engine.as_mut().expect("a process runs");
         let before = engine.state().clone();
         match engine.decide(&[input], self.role, stamp) {
-            Decided::Settled(effects) => {
+            Decided::Settled(settlement) => {
+                let effects = engine.settle(*settlement);
                 let after = engine.state();
                 assert_eq!(persisted(after), persisted(&before), "what is not written does not change");
                 assert!(published(&effects).is_empty(), "I2: nothing is told that is not written");

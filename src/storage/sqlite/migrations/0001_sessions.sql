@@ -121,8 +121,9 @@ CREATE TABLE journal (
 
 CREATE TABLE owners (
   owner TEXT PRIMARY KEY,
-  -- Grows from time to time while its process lives.
-  beat INTEGER NOT NULL
+  -- Grows from time to time while its process lives: several times within its lease.
+  beat INTEGER NOT NULL,
+  lease_ms INTEGER NOT NULL
 ) STRICT;
 
 -- Changes that publish nothing and that other processes have to notice. A session of NULL means any.
