@@ -20,7 +20,7 @@ const REOPEN_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
     let mut writer =
-        Writer { database: database.clone(), connection: None, opened: false, watch: Watch::default() };
+        Writer { database: database.clone(), connection: None, lost: false, watch: Watch::default() };
     loop {
         let first = match writer.wait(inbox) {
             Ok(first) => first,
@@ -47,15 +47,15 @@ struct Writer {
     database: Arc<Database>,
     /// With what it is set to.
     connection: Option<(Connection, Synchronous)>,
-    /// It was open once: from then on others may be waiting for this process.
-    opened: bool,
+    /// It was lost to something that passes, and others may be waiting for this process meanwhile.
+    lost: bool,
     watch: Watch,
 }
 
 impl Writer {
     /// Waits for a request, or until it is time to look around.
     fn wait(&self, inbox: &Inbox) -> Result<Box<dyn Request>, RecvTimeoutError> {
-        if self.database.owners.is_empty() || !self.opened {
+        if self.database.owners.is_empty() || (self.connection.is_none() && !self.lost) {
             return inbox.recv().map_err(|_| RecvTimeoutError::Disconnected);
         }
         let wait = if self.connection.is_some() { self.watch.due_in() } else { REOPEN_EVERY };
@@ -64,21 +64,28 @@ impl Writer {
 
     /// Notices what other processes did, and shows them that this one lives.
     fn look_around(&mut self) {
+        if self.connection.is_none() && !self.lost {
+            return;
+        }
         // One that was lost is opened again: a new one misses nothing.
-        if self.connection(Synchronous::Normal).is_err() {
+        if let Err(error) = self.connection(Synchronous::Normal) {
+            self.lost = may_come_back(&error);
             return;
         }
         let Some((connection, _)) = &self.connection else { return };
         let owners = &self.database.owners;
         let outcome = self.watch.look(connection, owners).and_then(|()| owners.beat(connection));
         // The next look is soon, and a request that meets the same error tells its caller.
-        if outcome.is_err_and(|error| !keeps_connection(&error)) {
-            self.drop_connection();
+        if let Err(error) = outcome.as_ref()
+            && !keeps_connection(error)
+        {
+            self.drop_connection(error);
         }
     }
 
-    fn drop_connection(&mut self) {
+    fn drop_connection(&mut self, why: &StoreError) {
         self.connection = None;
+        self.lost = may_come_back(why);
         self.watch = Watch::default();
     }
 
@@ -92,7 +99,7 @@ impl Writer {
             // Fails where SQLite has rolled back already.
             let _ = connection.execute_batch("ROLLBACK");
             if !keeps_connection(error) {
-                self.drop_connection();
+                self.drop_connection(error);
             }
         } else {
             self.database.transactions.fetch_add(1, Ordering::Relaxed);
@@ -105,7 +112,7 @@ impl Writer {
     fn connection(&mut self, wanted: Synchronous) -> Result<&Connection, StoreError> {
         if self.connection.is_none() {
             self.connection = Some((self.database.connect()?, Synchronous::Full));
-            self.opened = true;
+            self.lost = false;
         }
         let Some((connection, current)) = &mut self.connection else { unreachable!("it was opened above") };
         if *current != wanted {
@@ -135,4 +142,9 @@ fn transaction(connection: &Connection, batch: &mut [Box<dyn Request>]) -> Resul
 fn execute(connection: &Connection, sql: &str) -> Result<(), StoreError> {
     connection.prepare_cached(sql)?.execute([])?;
     Ok(())
+}
+
+/// A damaged or foreign file is touched again only when somebody asks: it may just be being replaced.
+fn may_come_back(error: &StoreError) -> bool {
+    matches!(error, StoreError::Unavailable(_) | StoreError::Busy(_) | StoreError::Full(_))
 }
