@@ -144,6 +144,20 @@ describe.each(EVERYWHERE)("Beside the owner of a Session, in another %s", (where
   });
 });
 
+/** Waits for longer than a lease: until an owner that shows no life has lost its Session to another. */
+async function a_stopped_owner_is_replaced(lease_seconds: number) {
+  const place = new Place();
+  const owner = await place.peer("process", GATED, lease_seconds);
+  await owner.ask("create");
+  await owner.ask("prompt", { query: "Go" });
+  const interaction_id = await pending(owner);
+  owner.signal("SIGSTOP");
+  const beside = await place.peer("agent", ["Taken over."], lease_seconds);
+  await beside.ask("get");
+  await beside.ask("respond", approve(interaction_id));
+  await beside.ask("active");
+}
+
 describe("An owner in another process", () => {
   test("that is killed is replaced by itself, and its answer of an earlier day still counts", async () => {
     const place = new Place();
@@ -204,7 +218,7 @@ describe("An owner in another process", () => {
     const interaction_id = await pending(owner);
     const beside = await place.peer("agent", ["Taken over."], 0.3);
     await beside.ask("get");
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await a_stopped_owner_is_replaced(0.3);
     await beside.ask("respond", approve(interaction_id));
     expect(await owner.ask("finished")).toMatchObject({ status: "completed", text: "Done." });
   });

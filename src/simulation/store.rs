@@ -14,11 +14,10 @@ use crate::{
         change::{Commit, SessionRow},
         engine::Receipt,
         interaction::Interaction,
-        message::Message,
     },
     storage::{
-        Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList,
-        Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession, memory::MemoryStore,
+        Authority, CaughtUp, Liveness, Member, Opened, OwnerId, Reply, SessionKey, Store, StoreError,
+        UnfinishedSession, fixture::pass_on, memory::MemoryStore,
     },
 };
 
@@ -134,6 +133,8 @@ fn notify(sim: &Sim, key: &SessionKey, by: &OwnerId) {
 }
 
 impl Store for SimStore {
+    pass_on!(disk);
+
     fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<u64>) {
         let (disk, key) = (self.disk.clone(), key.clone());
         let sim = self.sim.clone();
@@ -220,44 +221,8 @@ impl Store for SimStore {
         self.disk.unfinished(agent_id, reply);
     }
 
-    fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>) {
-        self.disk.messages(key, page, reply);
-    }
-
-    fn snapshot(&self, key: &SessionKey, limit: u32, reply: Reply<Snapshot>) {
-        self.disk.snapshot(key, limit, reply);
-    }
-
-    fn pending(&self, key: &SessionKey, reply: Reply<Vec<Interaction>>) {
-        self.disk.pending(key, reply);
-    }
-
     fn interaction(&self, key: &SessionKey, interaction_id: &str, reply: Reply<Option<Interaction>>) {
         let (disk, key, id) = (self.disk.clone(), key.clone(), interaction_id.to_owned());
         self.read(reply, move || now(|reply| disk.interaction(&key, &id, reply)));
-    }
-
-    fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>) {
-        self.disk.journal(key, after, limit, reply);
-    }
-
-    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32, reply: Reply<FeedPage>) {
-        self.disk.feed(agent_id, after, limit, reply);
-    }
-
-    fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>) {
-        self.disk.list(agent_id, page, reply);
-    }
-
-    fn pending_of_agent(&self, agent_id: &str, limit: u32, after: Option<String>, reply: Reply<PendingList>) {
-        self.disk.pending_of_agent(agent_id, limit, after, reply);
-    }
-
-    fn archive(&self, key: &SessionKey, reply: Reply<()>) {
-        self.disk.archive(key, reply);
-    }
-
-    fn remove(&self, key: &SessionKey, reply: Reply<()>) {
-        self.disk.remove(key, reply);
     }
 }

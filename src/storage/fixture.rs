@@ -16,6 +16,31 @@ use crate::core::{
     message::{Message, PartBody},
 };
 
+/// The calls that a store for tests passes on as they are.
+macro_rules! pass_on {
+    ($inner:ident: $($call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        $(fn $call(&self, $($argument: $kind,)* reply: Reply<$answer>) {
+            self.$inner.$call($($argument,)* reply);
+        })*
+    };
+    ($inner:ident) => {
+        $crate::storage::fixture::pass_on! { $inner:
+            messages(key: &SessionKey, page: $crate::storage::MessagePage)
+                -> Vec<$crate::core::message::Message>;
+            snapshot(key: &SessionKey, limit: u32) -> $crate::storage::Snapshot;
+            pending(key: &SessionKey) -> Vec<$crate::core::interaction::Interaction>;
+            journal(key: &SessionKey, after: u64, limit: u32) -> Vec<(u64, Arc<str>)>;
+            feed(agent_id: &str, after: Option<u64>, limit: u32) -> $crate::storage::FeedPage;
+            list(agent_id: &str, page: $crate::storage::ListPage) -> $crate::storage::SessionList;
+            pending_of_agent(agent_id: &str, limit: u32, after: Option<String>)
+                -> $crate::storage::PendingList;
+            archive(key: &SessionKey) -> ();
+            remove(key: &SessionKey) -> ();
+        }
+    };
+}
+pub(crate) use pass_on;
+
 pub const AGENT: &str = "agent";
 
 pub fn key(session_id: &str) -> SessionKey {

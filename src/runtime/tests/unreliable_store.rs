@@ -13,12 +13,10 @@ use crate::{
         change::{Commit, SessionRow},
         engine::Receipt,
         interaction::Interaction,
-        message::Message,
     },
     storage::{
-        Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Notice, Opened, OwnerId,
-        PendingList, Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
-        memory::MemoryStore,
+        Authority, CaughtUp, Liveness, Member, Notice, Opened, OwnerId, Reply, SessionKey, Store, StoreError,
+        UnfinishedSession, fixture::pass_on, memory::MemoryStore,
     },
 };
 
@@ -87,6 +85,8 @@ fn fails(left: &Mutex<usize>) -> bool {
 }
 
 impl Store for UnreliableStore {
+    pass_on!(inner);
+
     fn append(
         &self,
         key: &SessionKey,
@@ -171,43 +171,7 @@ impl Store for UnreliableStore {
         self.inner.unfinished(agent_id, reply);
     }
 
-    fn messages(&self, key: &SessionKey, page: MessagePage, reply: Reply<Vec<Message>>) {
-        self.inner.messages(key, page, reply);
-    }
-
-    fn snapshot(&self, key: &SessionKey, limit: u32, reply: Reply<Snapshot>) {
-        self.inner.snapshot(key, limit, reply);
-    }
-
-    fn pending(&self, key: &SessionKey, reply: Reply<Vec<Interaction>>) {
-        self.inner.pending(key, reply);
-    }
-
     fn interaction(&self, key: &SessionKey, interaction_id: &str, reply: Reply<Option<Interaction>>) {
         self.inner.interaction(key, interaction_id, reply);
-    }
-
-    fn journal(&self, key: &SessionKey, after: u64, limit: u32, reply: Reply<Vec<(u64, Arc<str>)>>) {
-        self.inner.journal(key, after, limit, reply);
-    }
-
-    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32, reply: Reply<FeedPage>) {
-        self.inner.feed(agent_id, after, limit, reply);
-    }
-
-    fn list(&self, agent_id: &str, page: ListPage, reply: Reply<SessionList>) {
-        self.inner.list(agent_id, page, reply);
-    }
-
-    fn pending_of_agent(&self, agent_id: &str, limit: u32, after: Option<String>, reply: Reply<PendingList>) {
-        self.inner.pending_of_agent(agent_id, limit, after, reply);
-    }
-
-    fn archive(&self, key: &SessionKey, reply: Reply<()>) {
-        self.inner.archive(key, reply);
-    }
-
-    fn remove(&self, key: &SessionKey, reply: Reply<()>) {
-        self.inner.remove(key, reply);
     }
 }

@@ -1,0 +1,21 @@
+/** Session ids that are refused: paths, and what only looks like an id. */
+export const REFUSED_IDS: readonly string[] = [
+  "../x",
+  "..\\x",
+  "/etc/x",
+  "C:\\x",
+  "a/b",
+  ".",
+  "..",
+  "",
+  "a\u0000b",
+  "x".repeat(10_000),
+  "%2e%2e",
+  "e\u0301",
+  "\u00e9",
+  "a'; DROP TABLE sessions",
+  "a b",
+  "-a",
+  ":a",
+  "a\n",
+];
