@@ -51,7 +51,7 @@ export class AgentStore {
     this.#setup = setup;
     this.#keep_alive = keep_alive;
     this.#bridge = new Bridge(native_store(storage), setup.settings_json, keep_alive);
-    this.feed = new Subscribers(`of Agent ${setup.id}`, (on) => this.#bridge.feed(on));
+    this.feed = new Subscribers(`Agent ${setup.id}`, (on) => this.#bridge.feed(on));
     this.#bridge.on_feed = (mutation) => this.feed.publish(mutation);
   }
 

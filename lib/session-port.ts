@@ -42,7 +42,7 @@ export class SessionPort implements SessionEvents {
     this.session_id = session_id;
     this.desk = new InteractionDesk(bridge, handle);
     this.turns = new TurnBook(keep_alive);
-    this.subscribers = new Subscribers(session_id, (on) => bridge.observe(handle, on));
+    this.subscribers = new Subscribers(`Session ${session_id}`, (on) => bridge.observe(handle, on));
     this.#worker = worker_for(this);
   }
 

@@ -9,9 +9,9 @@ interface Subscriber {
 }
 
 /** Tells what a listener threw, and whose listener it was, without touching anybody else. */
-export function warn_of_listener(session_id: string, reason: unknown): void {
+export function warn_of_listener(of: string, reason: unknown): void {
   const words = reason instanceof Error ? reason.message : describe(reason);
-  const warning = new Error(`A subscriber of Session ${session_id} threw: ${words}`, { cause: reason });
+  const warning = new Error(`A subscriber of ${of} threw: ${words}`, { cause: reason });
   warning.name = "SessionSubscriberWarning";
   process.emitWarning(warning);
 }
@@ -24,17 +24,18 @@ function describe(reason: unknown): string {
   }
 }
 
-/** Everyone who wants a Session's Mutations. Each gets a copy of its own, in order, isolated from the others. */
+/** Everyone who wants the Mutations of one source: a Session, or all Sessions of an Agent in one store. Each gets a copy of its own, in order, isolated from the others. */
 export class Subscribers {
-  readonly #session_id: string;
+  /** What they subscribed to, in words. */
+  readonly #of: string;
   readonly #observe: (on: boolean) => void;
   readonly #all = new Set<Subscriber>();
   /** They have a snapshot, and whoever asked for it is about to get it in hand. */
   readonly #starting = new Set<Subscriber>();
   readonly #told_when_live: (() => void)[] = [];
 
-  constructor(session_id: string, observe: (on: boolean) => void) {
-    this.#session_id = session_id;
+  constructor(of: string, observe: (on: boolean) => void) {
+    this.#of = of;
     this.#observe = observe;
   }
 
@@ -141,7 +142,7 @@ export class Subscribers {
   }
 
   #call(listener: MutationListener, mutation: Mutation): void {
-    const fail = (reason: unknown) => warn_of_listener(this.#session_id, reason);
+    const fail = (reason: unknown) => warn_of_listener(this.#of, reason);
     try {
       const returned = listener(mutation);
       if (is_thenable(returned)) Promise.resolve(returned).catch(fail);

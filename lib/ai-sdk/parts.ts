@@ -130,7 +130,7 @@ export function tool_part(part: ToolPart): UiToolPart {
 function tool_state(part: ToolPart): UiToolState {
   const input = input_of(part) ?? null;
   const decision = decision_of(part);
-  const approval = decision?.approved === true ? { ...decision, approved: true as const } : undefined;
+  const approval = approval_in(decision);
   switch (part.state) {
     case "input-streaming":
       return { state: "input-streaming", rawInput: part.input_text ?? "" };
@@ -146,13 +146,18 @@ function tool_state(part: ToolPart): UiToolState {
   }
 }
 
+/** What stands beside an output: an approval, never a denial. */
+function approval_in(decision: UiApproval<boolean> | undefined): UiApproval<true> | undefined {
+  return decision?.approved === true ? { ...decision, approved: true } : undefined;
+}
+
 function unfinished(part: ToolPart, input: unknown, decision: UiApproval<boolean> | undefined): UiToolState {
   const asked = pending_approval(part);
   if (asked !== undefined)
     return { state: "approval-requested", input, approval: { id: asked.interaction_id } };
   if (part.preliminary) {
-    const approval = decision?.approved === true ? { ...decision, approved: true as const } : undefined;
-    return { state: "output-available", input, output: part.output ?? null, preliminary: true, approval };
+    const output = part.output ?? null;
+    return { state: "output-available", input, output, preliminary: true, approval: approval_in(decision) };
   }
   return decision === undefined
     ? { state: "input-available", input }

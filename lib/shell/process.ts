@@ -75,21 +75,20 @@ export class ShellProcess {
   }
 
   /** Waits until it runs, or would not. */
-  async started(): Promise<ProcessSnapshot> {
-    for (;;) {
-      const change = this.changed;
-      const snapshot = this.look();
-      if (snapshot.phase !== "starting") return snapshot;
-      await change;
-    }
+  started(): Promise<ProcessSnapshot> {
+    return this.#until(({ phase }) => phase !== "starting");
   }
 
   /** Waits for its end. */
-  async ended(): Promise<ProcessSnapshot> {
+  ended(): Promise<ProcessSnapshot> {
+    return this.#until(has_ended);
+  }
+
+  async #until(holds: (snapshot: ProcessSnapshot) => boolean): Promise<ProcessSnapshot> {
     for (;;) {
       const change = this.changed;
       const snapshot = this.look();
-      if (has_ended(snapshot)) return snapshot;
+      if (holds(snapshot)) return snapshot;
       await change;
     }
   }

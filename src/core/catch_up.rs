@@ -154,7 +154,9 @@ fn tell(before: &SessionState, state: &SessionState, journal: &[Arc<str>], effec
         }
     }
     for prompt_id in gone {
-        effects.push(Effect::PromptDropped { prompt_id: prompt_id.to_owned(), result: dropped(before) });
+        let turn_id = before.session.active_turn_id.clone().unwrap_or_default();
+        let result = TurnResult::of_dropped_prompt(turn_id);
+        effects.push(Effect::PromptDropped { prompt_id: prompt_id.to_owned(), result });
     }
 }
 
@@ -172,19 +174,6 @@ fn ended(interaction: Interaction, waiting: &mut Vec<&str>) -> Option<Effect> {
     waiting.remove(place);
     let decision = decision_of(&interaction).map(Box::new);
     Some(Effect::InteractionEnded { interaction: Box::new(interaction), decision })
-}
-
-/// How a prompt ends that was taken out of the queue without a Turn.
-fn dropped(before: &SessionState) -> TurnResult {
-    TurnResult {
-        turn_id: before.turn.as_ref().map(|turn| turn.row.turn_id.clone()).unwrap_or_default(),
-        status: TurnStatus::Stopped,
-        success: false,
-        text: String::new(),
-        usage: Usage::default(),
-        error: None,
-        error_code: None,
-    }
 }
 
 impl Draft<'_> {

@@ -25,9 +25,8 @@ pub enum Effect {
     AnswerFromHistory {
         ticket: Ticket,
         interaction_id: String,
-        response: Value,
-        /// That was looked for already.
-        again: bool,
+        /// The response, to be decided once more where it is open after all; `None` where it was.
+        again: Option<Value>,
     },
     /// Hands a committed Mutation to the subscribers, as JSON text.
     Publish {
@@ -182,4 +181,19 @@ pub struct TurnResult {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
+}
+
+impl TurnResult {
+    /// What a prompt's handle resolves to where no Turn has absorbed it.
+    pub fn of_dropped_prompt(turn_id: String) -> Self {
+        Self {
+            turn_id,
+            status: TurnStatus::Stopped,
+            success: false,
+            text: String::new(),
+            usage: Usage::default(),
+            error: None,
+            error_code: None,
+        }
+    }
 }

@@ -18,8 +18,7 @@ impl Draft<'_> {
         self.durability = Durability::Power;
         // New Messages are written in the order of their sequence.
         self.flush_rows();
-        let mut row = self.new_message_row(Role::User);
-        row.message_id = message_id;
+        let mut row = self.new_message_row(Role::User, message_id);
         let mut parts = Vec::with_capacity(bodies.len());
         for body in bodies {
             row.part_count += 1;
@@ -77,7 +76,8 @@ impl Draft<'_> {
     /// A completed Part in an assistant Message of its own, outside any Turn.
     pub fn add_standalone_part(&mut self, body: PartBody, publish: bool) {
         self.durability = Durability::Power;
-        let mut row = self.new_message_row(Role::Assistant);
+        let message_id = self.stamp.id("message");
+        let mut row = self.new_message_row(Role::Assistant, message_id);
         row.part_count = 1;
         let part =
             Part { part_id: self.stamp.id("part"), sequence: 1, step_id: None, interrupted: false, body };
@@ -199,13 +199,13 @@ impl Draft<'_> {
             .expect("a Message whose Parts can change is in the state")
     }
 
-    fn new_message_row(&mut self, role: Role) -> MessageRow {
+    fn new_message_row(&mut self, role: Role, message_id: String) -> MessageRow {
         let now = self.now();
         let turn_id = self.state.turn.as_ref().map(|turn| turn.row.turn_id.clone());
         self.dirty.session = true;
         self.state.session.message_count += 1;
         MessageRow {
-            message_id: self.stamp.id("message"),
+            message_id,
             turn_id,
             role,
             sequence: self.state.session.message_count,
@@ -220,8 +220,8 @@ impl Draft<'_> {
         if let Some(message_id) = &self.turn().row.message_id {
             return (message_id.clone(), false);
         }
-        let row = self.new_message_row(Role::Assistant);
-        let message_id = row.message_id.clone();
+        let message_id = self.stamp.id("message");
+        let row = self.new_message_row(Role::Assistant, message_id.clone());
         note(&mut self.dirty.messages, &message_id);
         note(&mut self.dirty.revised, &message_id);
         let turn = self.turn_mut();

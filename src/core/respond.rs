@@ -31,8 +31,9 @@ impl Draft<'_> {
         };
         let known = self.state.turn.as_ref().and_then(|turn| turn.interaction(interaction_id));
         let Some(row) = known.cloned() else {
-            let (interaction_id, response) = (interaction_id.to_owned(), response.clone());
-            self.effect(Effect::AnswerFromHistory { ticket, interaction_id, response, again });
+            let again = (!again).then(|| response.clone());
+            let interaction_id = interaction_id.to_owned();
+            self.effect(Effect::AnswerFromHistory { ticket, interaction_id, again });
             return Ok(());
         };
         if !row.interaction.is_pending() {

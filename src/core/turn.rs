@@ -326,15 +326,7 @@ impl Draft<'_> {
     }
 
     fn drop_prompt(&mut self, prompt_id: String, turn_id: String) {
-        let result = TurnResult {
-            turn_id,
-            status: TurnStatus::Stopped,
-            success: false,
-            text: String::new(),
-            usage: Usage::default(),
-            error: None,
-            error_code: None,
-        };
+        let result = TurnResult::of_dropped_prompt(turn_id);
         self.effect(Effect::PromptDropped { prompt_id, result });
     }
 

@@ -54,6 +54,17 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
+    /// The runner that has to look again; one that is still being opened will.
+    fn notice(&mut self, session_id: &str) -> Option<Arc<Runner>> {
+        match self.by_id.get_mut(session_id)? {
+            Slot::Open(handle) => self.by_handle.get(handle).cloned(),
+            Slot::Opening(opening) => {
+                opening.noticed = true;
+                None
+            }
+        }
+    }
+
     /// A Session that was closed here, or taken over by another owner, is opened anew.
     pub fn forget_what_is_over(&mut self, session_id: &str) {
         if let Some(Slot::Open(handle)) = self.by_id.get(session_id) {
@@ -67,9 +78,22 @@ impl Sessions {
 }
 
 pub(super) enum Slot {
-    /// With the store; these callers wait for it.
-    Opening(Vec<Ticket>),
+    /// With the store.
+    Opening(Opening),
     Open(u32),
+}
+
+pub(super) struct Opening {
+    /// These callers wait for it.
+    pub waiting: Vec<Ticket>,
+    /// Somebody else has committed meanwhile, perhaps after it was read.
+    pub noticed: bool,
+}
+
+impl Opening {
+    pub fn of(ticket: Ticket) -> Slot {
+        Slot::Opening(Self { waiting: vec![ticket], noticed: false })
+    }
 }
 
 impl Agent {
@@ -230,15 +254,13 @@ impl Agent {
     /// Somebody else has changed a Session, or it may be any.
     fn noticed(self: &Arc<Self>, key: Option<&SessionKey>) {
         self.feed.changed();
-        let runners = match key {
-            Some(key) => {
-                let sessions = self.lock();
-                match sessions.by_id.get(&key.session_id) {
-                    Some(Slot::Open(handle)) => sessions.by_handle.get(handle).cloned().into_iter().collect(),
-                    _ => Vec::new(),
-                }
+        let runners: Vec<Arc<Runner>> = match key {
+            Some(key) => self.lock().notice(&key.session_id).into_iter().collect(),
+            None => {
+                let mut sessions = self.lock();
+                let ids: Vec<_> = sessions.by_id.keys().cloned().collect();
+                ids.iter().filter_map(|id| sessions.notice(id)).collect()
             }
-            None => self.runners(),
         };
         if runners.is_empty() {
             return;

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use super::{clock::Clock, host::Host};
+use super::{agent::NOTHING, clock::Clock, host::Host};
 use crate::{
     core::{change::Commit, engine::Receipt, input::Ticket},
     storage::{FeedPage, Store, StoreError},
@@ -65,7 +65,7 @@ impl Feed {
                 feed.on.store(true, Ordering::SeqCst);
             }
             drop(state);
-            feed.host.answer(ticket, page.map(|_| "null".to_owned()).map_err(Into::into));
+            feed.host.answer(ticket, page.map(|_| NOTHING.to_owned()).map_err(Into::into));
             if began {
                 feed.changed();
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{
-    agent::{Agent, NOTHING, Slot},
+    agent::{Agent, NOTHING, Opening, Slot},
     arguments::valid_id,
     error::RuntimeError,
     host::SessionRef,
@@ -75,7 +75,7 @@ impl Agent {
             self.open(ticket, &key.session_id);
             return;
         }
-        sessions.by_id.insert(key.session_id.clone(), Slot::Opening(vec![ticket]));
+        sessions.by_id.insert(key.session_id.clone(), Opening::of(ticket));
         drop(sessions);
         let rows = OpenRows {
             session: row,
@@ -95,7 +95,7 @@ impl Agent {
         let mut sessions = self.lock();
         sessions.forget_what_is_over(session_id);
         match sessions.by_id.get_mut(session_id) {
-            Some(Slot::Opening(waiting)) => waiting.push(ticket),
+            Some(Slot::Opening(opening)) => opening.waiting.push(ticket),
             Some(Slot::Open(handle)) => {
                 let handle = *handle;
                 let runner = sessions.by_handle.get(&handle).cloned();
@@ -106,7 +106,7 @@ impl Agent {
             }
             None => {
                 let key = self.key(session_id);
-                sessions.by_id.insert(key.session_id.clone(), Slot::Opening(vec![ticket]));
+                sessions.by_id.insert(key.session_id.clone(), Opening::of(ticket));
                 drop(sessions);
                 let agent = Arc::clone(self);
                 let opened_key = key.clone();
@@ -124,8 +124,8 @@ impl Agent {
             Ok(opened) => opened,
             Err(error) => {
                 let slot = self.lock().by_id.remove(&key.session_id);
-                let Some(Slot::Opening(waiting)) = slot else { return };
-                for ticket in waiting {
+                let Some(Slot::Opening(opening)) = slot else { return };
+                for ticket in opening.waiting {
                     self.outside.host.answer(ticket, Err(error.clone().into()));
                 }
                 return;
@@ -144,7 +144,7 @@ impl Agent {
         }
         let mut standing = Standing::seen(ownership, &self.me);
         let Some(owner) = standing.other().cloned() else {
-            self.admit_opened(key, rows, standing);
+            self.admit(key, rows, standing);
             return;
         };
         // An owner that is seen to be dead is replaced before anybody gets the Session.
@@ -154,7 +154,7 @@ impl Agent {
             if seen == Ok(Liveness::Dead) {
                 standing.owner_is_gone(&of);
             }
-            agent.admit_opened(key, rows, standing);
+            agent.admit(key, rows, standing);
             agent.keep_watch();
             agent.outside.host.wake();
         });
@@ -162,9 +162,9 @@ impl Agent {
     }
 
     /// Those who waited for the Session get it.
-    fn admit(self: &Arc<Self>, key: SessionKey, rows: OpenRows, standing: Standing) -> Option<Arc<Runner>> {
+    fn admit(self: &Arc<Self>, key: SessionKey, rows: OpenRows, standing: Standing) {
         let mut sessions = self.lock();
-        let Some(Slot::Opening(waiting)) = sessions.by_id.remove(&key.session_id) else { return None };
+        let Some(Slot::Opening(opening)) = sessions.by_id.remove(&key.session_id) else { return };
         sessions.last_handle += 1;
         let handle = sessions.last_handle;
         let session = SessionRef { handle, session_id: key.session_id.clone() };
@@ -186,15 +186,10 @@ impl Agent {
         sessions.by_handle.insert(handle, runner.clone());
         sessions.by_id.insert(key.session_id, Slot::Open(handle));
         drop(sessions);
-        for ticket in waiting {
+        for ticket in opening.waiting {
             runner.submit(Input::Open { ticket });
         }
-        Some(runner)
-    }
-
-    /// A Session that was read: what was committed while it came here was not noticed by anybody.
-    fn admit_opened(self: &Arc<Self>, key: SessionKey, rows: OpenRows, standing: Standing) {
-        if let Some(runner) = self.admit(key, rows, standing) {
+        if opening.noticed {
             runner.noticed();
         }
     }

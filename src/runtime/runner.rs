@@ -327,8 +327,7 @@ impl Runner {
                 // Nothing is started any more by one that lets go.
                 Effect::GoOn if inner.released => {}
                 Effect::GoOn => inner.inbox.push(Input::GoOn),
-                Effect::AnswerFromHistory { ticket, interaction_id, response, again } => {
-                    let again = (!again).then_some(response);
+                Effect::AnswerFromHistory { ticket, interaction_id, again } => {
                     inner.lookups.push(Lookup { ticket, interaction_id, again });
                 }
                 effect => self.outside.host.perform(&self.session, effect),

@@ -64,13 +64,11 @@ impl Writer {
 
     /// Notices what other processes did, and shows them that this one lives.
     fn look_around(&mut self) {
-        if self.connection.is_none() && !self.lost {
-            return;
-        }
-        // One that was lost is opened again: a new one misses nothing.
-        if let Err(error) = self.connection(Synchronous::Normal) {
-            self.lost = may_come_back(&error);
-            return;
+        if self.connection.is_none() && self.lost {
+            // A new one misses nothing.
+            if let Err(error) = self.connection(Synchronous::Normal) {
+                self.lost = may_come_back(&error);
+            }
         }
         let Some((connection, _)) = &self.connection else { return };
         let owners = &self.database.owners;
