@@ -1,4 +1,4 @@
-//! Opens the file, and nothing that is not ours.
+//! Opens the file, and nothing that is not ours; and tells when it is no longer where it was.
 
 use std::{
     fs, io,
@@ -9,7 +9,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use super::{error::io_error, migrations};
+use super::{error::io_error, files::Files, migrations};
 use crate::storage::StoreError;
 
 /// SQLite itself does not wait for some of the locks taken while a file is created.
@@ -17,10 +17,31 @@ const RETRY_EVERY: Duration = Duration::from_millis(5);
 
 const SMALLEST_PAGE: u64 = 512;
 
-pub(super) fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
+/// A connection, and the files it stands for.
+pub(super) struct Connected {
+    pub connection: Connection,
+    files: Files,
+}
+
+impl Connected {
+    /// Refuses to go on where the files were removed or replaced: SQLite would go on with those that nobody
+    /// finds any more.
+    pub fn expect_files(&self, path: &Path) -> Result<(), StoreError> {
+        let checked = self.files.expect_at(path);
+        if checked.is_err() {
+            // Closing would otherwise take along the log of whatever stands there now.
+            self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        }
+        checked
+    }
+}
+
+/// Opens the file. One that was there before is not made again (`create`): an empty one would look as if all
+/// Sessions had been removed.
+pub(super) fn connect(path: &Path, busy_timeout: Duration, create: bool) -> Result<Connected, StoreError> {
     let started = Instant::now();
     loop {
-        match try_connect(path, busy_timeout) {
+        match try_connect(path, busy_timeout, create) {
             Err(StoreError::Busy(_)) if started.elapsed() < busy_timeout => thread::sleep(RETRY_EVERY),
             result => return result,
         }
@@ -29,13 +50,18 @@ pub(super) fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection,
 
 /// The file is looked at through SQLite only: to open and close it by other means would release the locks that
 /// this process holds on it.
-fn try_connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreError> {
-    if let Some(folder) = path.parent() {
-        create_folder(folder).map_err(|error| io_error(&error))?;
+fn try_connect(path: &Path, busy_timeout: Duration, create: bool) -> Result<Connected, StoreError> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if create {
+        if let Some(folder) = path.parent() {
+            create_folder(folder).map_err(|error| io_error(&error))?;
+        }
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    } else {
+        // SQLite would only say that it cannot be opened.
+        Files::at(path)?;
     }
     refuse_stub(path)?;
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy_timeout)?;
     // Closing would otherwise write a foreign log back into its file.
@@ -49,9 +75,11 @@ fn try_connect(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreE
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", 10_000)?;
+    // What a statement would undo is kept in memory: a file for it costs more than the statement.
+    connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(64);
     migrations::migrate(&mut connection)?;
-    Ok(connection)
+    Ok(Connected { connection, files: Files::at(path)? })
 }
 
 /// SQLite takes a file smaller than its smallest page for an empty one, and would write over it.

@@ -7,6 +7,7 @@
 mod append;
 mod connect;
 mod error;
+mod files;
 mod json;
 mod lifecycle;
 mod list;
@@ -36,7 +37,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use self::{owners::Owners, request::Call, worker::Worker};
+use self::{connect::Connected, owners::Owners, request::Call, worker::Worker};
 use super::{
     Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList,
     Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
@@ -91,14 +92,19 @@ pub struct SqliteStore {
 struct Database {
     path: PathBuf,
     busy_timeout: Duration,
+    /// It was opened, and not let go since.
+    in_use: AtomicBool,
     full: AtomicBool,
     transactions: AtomicU64,
     owners: Owners,
 }
 
 impl Database {
-    fn connect(&self) -> Result<Connection, StoreError> {
-        connect::connect(&self.path, self.busy_timeout)
+    fn connect(&self) -> Result<Connected, StoreError> {
+        let create = !self.in_use.load(Ordering::Relaxed);
+        let connected = connect::connect(&self.path, self.busy_timeout, create)?;
+        self.in_use.store(true, Ordering::Relaxed);
+        Ok(connected)
     }
 
     fn synchronous_for(&self, durability: Durability) -> Synchronous {
@@ -116,6 +122,7 @@ impl SqliteStore {
             owners: Owners::new(&path),
             path,
             busy_timeout: options.busy_timeout,
+            in_use: AtomicBool::new(false),
             full: AtomicBool::new(options.synchronous == Synchronous::Full),
             transactions: AtomicU64::new(0),
         });
@@ -172,6 +179,7 @@ impl Store for SqliteStore {
     fn close(&self) {
         self.writer.close();
         self.reader.close();
+        self.database.in_use.store(false, Ordering::Relaxed);
     }
 
     fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<u64>) {

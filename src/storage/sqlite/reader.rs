@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use rusqlite::Connection;
-
-use super::{Database, error::keeps_connection, migrations, request::Request, worker::Inbox};
+use super::{
+    Database, connect::Connected, error::keeps_connection, migrations, request::Request, worker::Inbox,
+};
 use crate::storage::StoreError;
 
 pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
@@ -20,17 +20,18 @@ pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
 
 fn read(
     database: &Database,
-    connection: &mut Option<Connection>,
+    connection: &mut Option<Connected>,
     request: &mut dyn Request,
 ) -> Result<(), StoreError> {
     if connection.is_none() {
         let opened = database.connect()?;
-        opened.pragma_update(None, "query_only", true)?;
+        opened.connection.pragma_update(None, "query_only", true)?;
         *connection = Some(opened);
     }
-    let Some(connection) = connection else { unreachable!("it was opened above") };
+    let Some(connected) = connection else { unreachable!("it was opened above") };
     // Ends without a trace when dropped.
-    let transaction = connection.unchecked_transaction()?;
+    let transaction = connected.connection.unchecked_transaction()?;
     migrations::expect_current(&transaction)?;
-    request.run(&transaction)
+    let outcome = request.run(&transaction);
+    connected.expect_files(&database.path).and(outcome)
 }

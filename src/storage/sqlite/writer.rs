@@ -8,7 +8,8 @@ use std::{
 use rusqlite::Connection;
 
 use super::{
-    Database, Synchronous, error::keeps_connection, migrations, request::Request, watch::Watch, worker::Inbox,
+    Database, Synchronous, connect::Connected, error::keeps_connection, migrations, request::Request,
+    watch::Watch, worker::Inbox,
 };
 use crate::{core::change::Durability, storage::StoreError};
 
@@ -20,7 +21,7 @@ const REOPEN_EVERY: Duration = Duration::from_millis(250);
 
 pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
     let mut writer =
-        Writer { database: database.clone(), connection: None, lost: false, watch: Watch::default() };
+        Writer { database: database.clone(), connected: None, lost: false, watch: Watch::default() };
     loop {
         let first = match writer.wait(inbox) {
             Ok(first) => first,
@@ -46,7 +47,7 @@ pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
 struct Writer {
     database: Arc<Database>,
     /// With what it is set to.
-    connection: Option<(Connection, Synchronous)>,
+    connected: Option<(Connected, Synchronous)>,
     /// It was lost to something that passes, and others may be waiting for this process meanwhile.
     lost: bool,
     watch: Watch,
@@ -55,24 +56,28 @@ struct Writer {
 impl Writer {
     /// Waits for a request, or until it is time to look around.
     fn wait(&self, inbox: &Inbox) -> Result<Box<dyn Request>, RecvTimeoutError> {
-        if self.database.owners.is_empty() || (self.connection.is_none() && !self.lost) {
+        if self.database.owners.is_empty() || (self.connected.is_none() && !self.lost) {
             return inbox.recv().map_err(|_| RecvTimeoutError::Disconnected);
         }
-        let wait = if self.connection.is_some() { self.watch.due_in() } else { REOPEN_EVERY };
+        let wait = if self.connected.is_some() { self.watch.due_in() } else { REOPEN_EVERY };
         inbox.recv_timeout(wait)
     }
 
     /// Notices what other processes did, and shows them that this one lives.
     fn look_around(&mut self) {
-        if self.connection.is_none() && self.lost {
+        if self.connected.is_none() && self.lost {
             // A new one misses nothing.
-            if let Err(error) = self.connection(Synchronous::Normal) {
+            if let Err(error) = self.connected(Synchronous::Normal) {
                 self.lost = may_come_back(&error);
             }
         }
-        let Some((connection, _)) = &self.connection else { return };
+        let Some((connected, _)) = &self.connected else { return };
         let owners = &self.database.owners;
-        let outcome = self.watch.look(connection, owners).and_then(|()| owners.beat(connection));
+        let outcome = self
+            .watch
+            .look(&connected.connection, owners)
+            .and_then(|()| owners.beat(&connected.connection))
+            .and_then(|()| connected.expect_files(&self.database.path));
         // The next look is soon, and a request that meets the same error tells its caller.
         if let Err(error) = outcome.as_ref()
             && !keeps_connection(error)
@@ -82,7 +87,7 @@ impl Writer {
     }
 
     fn drop_connection(&mut self, why: &StoreError) {
-        self.connection = None;
+        self.connected = None;
         self.lost = may_come_back(why);
         self.watch = Watch::default();
     }
@@ -91,11 +96,14 @@ impl Writer {
     fn commit(&mut self, batch: &mut [Box<dyn Request>]) -> Result<(), StoreError> {
         let durability = batch.iter().map(|request| request.durability()).max().unwrap_or(Durability::Power);
         let synchronous = self.database.synchronous_for(durability);
-        let connection = self.connection(synchronous)?;
-        let outcome = transaction(connection, batch);
+        let database = self.database.clone();
+        let connected = self.connected(synchronous)?;
+        let outcome = transaction(&connected.connection, batch)
+            // Acknowledged is only what stands where it will be looked for.
+            .and_then(|()| connected.expect_files(&database.path));
         if let Err(error) = &outcome {
             // Fails where SQLite has rolled back already.
-            let _ = connection.execute_batch("ROLLBACK");
+            let _ = connected.connection.execute_batch("ROLLBACK");
             if !keeps_connection(error) {
                 self.drop_connection(error);
             }
@@ -107,17 +115,17 @@ impl Writer {
 
     /// The connection, opened if need be. A commit that is synced carries the unsynced ones before it, since
     /// they stand before it in the same log.
-    fn connection(&mut self, wanted: Synchronous) -> Result<&Connection, StoreError> {
-        if self.connection.is_none() {
-            self.connection = Some((self.database.connect()?, Synchronous::Full));
+    fn connected(&mut self, wanted: Synchronous) -> Result<&Connected, StoreError> {
+        if self.connected.is_none() {
+            self.connected = Some((self.database.connect()?, Synchronous::Full));
             self.lost = false;
         }
-        let Some((connection, current)) = &mut self.connection else { unreachable!("it was opened above") };
+        let Some((connected, current)) = &mut self.connected else { unreachable!("it was opened above") };
         if *current != wanted {
-            connection.pragma_update(None, "synchronous", wanted.pragma())?;
+            connected.connection.pragma_update(None, "synchronous", wanted.pragma())?;
             *current = wanted;
         }
-        Ok(connection)
+        Ok(connected)
     }
 }
 
@@ -125,6 +133,13 @@ fn transaction(connection: &Connection, batch: &mut [Box<dyn Request>]) -> Resul
     execute(connection, "BEGIN IMMEDIATE")?;
     // A newer program may have migrated the file meanwhile.
     migrations::expect_current(connection)?;
+    if let [request] = batch {
+        // Alone, it has no neighbours that a savepoint would spare.
+        return match request.run(connection) {
+            Ok(()) => execute(connection, "COMMIT"),
+            Err(cause) => execute(connection, "ROLLBACK").map_err(|_| cause),
+        };
+    }
     for request in batch {
         // A request that is refused must not harm its neighbours.
         execute(connection, "SAVEPOINT request")?;

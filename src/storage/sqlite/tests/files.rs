@@ -222,3 +222,64 @@ fn a_shared_store_ends_with_its_last_holder() {
     assert!(weak.upgrade().is_none());
     assert_eq!(create(&SqliteStore::shared(&path, SqliteOptions::default()), "s"), Err(StoreError::Exists));
 }
+
+#[test]
+fn nothing_is_acknowledged_in_a_file_that_was_moved_away() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (path, aside) = (folder.path().join("s.db"), folder.path().join("aside.db"));
+    let store = store_at(&path);
+    create(&store, "s").expect("the file is new");
+    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    fs::rename(&path, &aside).expect("it is moved");
+    for session_id in ["t", "u"] {
+        let written = create(&store, session_id).expect_err("a write is refused");
+        let read = ask(|reply| store.pending(&key("s"), reply)).expect_err("a read is refused");
+        assert_eq!(written, read);
+        assert!(matches!(&read, StoreError::Unavailable(text) if text.contains("put it back")), "{read:?}");
+    }
+    assert!(!path.exists(), "an empty file in its place would hide that the Sessions are gone");
+    fs::rename(&aside, &path).expect("it is moved back");
+    assert_eq!(create(&store, "s"), Err(StoreError::Exists));
+    assert_eq!(create(&store, "v"), Ok(()));
+    assert_eq!(ask(|reply| store.pending(&key("v"), reply)), Ok(Vec::new()));
+}
+
+#[test]
+fn nothing_is_acknowledged_in_a_file_that_was_replaced() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (path, other) = (folder.path().join("s.db"), folder.path().join("other.db"));
+    let moved = store_at(&other);
+    create(&moved, "moved").expect("the file is new");
+    moved.close();
+    let store = store_at(&path);
+    create(&store, "s").expect("the file is new");
+    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    for end in ["db-wal", "db-shm"] {
+        fs::remove_file(path.with_extension(end)).expect("it is there while the file is open");
+    }
+    fs::rename(&other, &path).expect("it is replaced");
+    // Its new user's log must outlive those who stand on the old one.
+    let elsewhere = store_at(&path);
+    assert_eq!(create(&elsewhere, "in-the-log"), Ok(()));
+    // The store may have noticed by itself already.
+    let written = create(&store, "t");
+    let found = ask(|reply| elsewhere.pending(&key("t"), reply)).is_ok();
+    assert_eq!(written.is_ok(), found, "{written:?}");
+    for session_id in ["moved", "in-the-log"] {
+        assert_eq!(create(&store, session_id), Err(StoreError::Exists));
+    }
+    // The reader notices for itself.
+    let read = || ask(|reply| store.pending(&key("moved"), reply));
+    assert_eq!(read().or_else(|_| read()), Ok(Vec::new()));
+}
+
+#[test]
+fn nothing_is_acknowledged_in_a_log_that_was_removed() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    let store = store_at(&path);
+    create(&store, "s").expect("the file is new");
+    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    fs::remove_file(path.with_extension("db-wal")).expect("it is there while the file is open");
+    assert!(matches!(create(&store, "t"), Err(StoreError::Unavailable(_))));
+}
