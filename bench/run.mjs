@@ -4,7 +4,8 @@
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { quantile, sections, with_storage } from "./sections.mjs";
+import { quantile } from "./quantile.mjs";
+import { sections, with_storage } from "./sections.mjs";
 
 const option = (name) => process.argv.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
 

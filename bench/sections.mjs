@@ -3,20 +3,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memory, sqlite } from "@downcity/agent";
+import { commit_kinds } from "./commit_kinds.mjs";
+import { quantile } from "./quantile.mjs";
 import { new_agent, new_streaming_agent, on_pending, pause, run_turn } from "./unit_of_work.mjs";
 
 const now = () => performance.now();
-const sorted = (numbers) => [...numbers].sort((one, other) => one - other);
-export const quantile = (numbers, part) => {
-  const all = sorted(numbers);
-  return all[Math.min(all.length - 1, Math.floor(part * all.length))];
-};
 
 export async function with_storage(kind, work) {
   if (kind === "memory") return work(memory());
   const folder = mkdtempSync(join(tmpdir(), "agent-bench-"));
   try {
-    return await work(sqlite(join(folder, "sessions.db")));
+    const path = join(folder, "sessions.db");
+    return await work(sqlite(path), path);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -187,4 +185,5 @@ export const sections = {
   long_history,
   pending_sessions,
   inbox_page,
+  commit_kinds,
 };

@@ -4,7 +4,7 @@ import { Agent, define_agent_tool } from "@downcity/agent";
 const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
 
 /** A model of specification v3 that answers at once, from constant parts. */
-function instant_model(parts_of) {
+export function instant_model(parts_of) {
   return {
     specificationVersion: "v3",
     provider: "bench",

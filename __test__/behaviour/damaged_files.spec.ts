@@ -4,8 +4,10 @@ import {
   chmodSync,
   closeSync,
   copyFileSync,
+  existsSync,
   openSync,
   readFileSync,
+  renameSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -121,6 +123,32 @@ test("a file of a later version is left alone, and used again once it is of this
   await every_call_is_refused(file, "STORAGE_VERSION");
   copyFileSync(whole, file);
   await goes_on(agent);
+});
+
+test("a file moved away under a running Turn refuses the answer, and takes it once it is back", async () => {
+  const { file, whole } = place();
+  await populated(file);
+  const agent = agent_on(file);
+  const session = await agent.sessions.get("waiting");
+  const turn = await session.active_turn();
+  const [pending] = await session.interactions();
+  const answer = approve(pending?.interaction_id as string);
+  renameSync(file, whole);
+  for (const call of [
+    () => session.respond(answer),
+    () => session.prompt({ query: "More" }),
+    () => session.messages(),
+    () => agent.sessions.create(),
+  ]) {
+    const error = await refusal_of(call);
+    expect(error).toMatchObject({ name: "SessionError", code: "STORAGE_UNAVAILABLE" });
+    expect(error.message).toContain("put it back");
+  }
+  expect(existsSync(file)).toBe(false);
+  renameSync(whole, file);
+  expect(await session.respond(answer)).toMatchObject({ status: "resolved" });
+  expect(await turn?.finished).toMatchObject({ status: "completed", text: "Fine." });
+  expect(await run(session, "More")).toMatchObject({ text: "Fine." });
 });
 
 function overwrite(file: string, at: number, bytes: Uint8Array): void {

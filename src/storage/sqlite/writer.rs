@@ -98,9 +98,11 @@ impl Writer {
         let synchronous = self.database.synchronous_for(durability);
         let database = self.database.clone();
         let connected = self.connected(synchronous)?;
-        let outcome = transaction(&connected.connection, batch)
-            // Acknowledged is only what stands where it will be looked for.
-            .and_then(|()| connected.expect_files(&database.path));
+        // Before, so that a refused call has changed nothing; after, so that only what stands where it will be
+        // looked for is acknowledged.
+        let in_place = || connected.expect_files(&database.path);
+        let outcome =
+            in_place().and_then(|()| transaction(&connected.connection, batch)).and_then(|()| in_place());
         if let Err(error) = &outcome {
             // Fails where SQLite has rolled back already.
             let _ = connected.connection.execute_batch("ROLLBACK");
