@@ -47,7 +47,7 @@ impl Draft<'_> {
 
     fn recover(&mut self) {
         let Some(turn) = &self.state.turn else {
-            self.recover_idle();
+            self.start_queued_turn();
             return;
         };
         match turn.row.step.as_ref().map(|step| step.phase) {
@@ -148,13 +148,6 @@ impl Draft<'_> {
         self.cancel_pending(None, CancelReason::RuntimeInterrupted);
         let message = "The process ended while the Turn was going on.".to_owned();
         self.end_turn(Ending::Failed { code: Code::RuntimeInterrupted, message });
-    }
-
-    /// Prompts that waited start a Turn.
-    fn recover_idle(&mut self) {
-        if self.settings.has_model {
-            self.start_queued_turn();
-        }
     }
 }
 

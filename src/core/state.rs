@@ -249,9 +249,14 @@ impl SessionState {
         !self.closed && (self.turn.is_some() || !self.queue.is_empty())
     }
 
-    /// An unfinished Turn needs a model to go on with.
+    /// An unfinished Turn needs a model to go on with, and prompts that wait need one to begin with.
     pub fn can_be_settled(&self, settings: &Settings) -> bool {
-        self.turn.is_none() || settings.has_model || self.configured_model().is_some()
+        let needs_model = self.turn.is_some() || self.has_queued_prompt();
+        !needs_model || settings.has_model || self.configured_model().is_some()
+    }
+
+    pub fn has_queued_prompt(&self) -> bool {
+        self.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. }))
     }
 
     /// The model that was set here, whether it rules already or not.

@@ -223,7 +223,7 @@ impl Draft<'_> {
             return;
         }
         let has_calls = calls.next().is_some();
-        let has_prompts = self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. }));
+        let has_prompts = self.state.has_queued_prompt();
         if has_calls || has_prompts {
             self.checkpoint();
         } else {
@@ -268,8 +268,7 @@ impl Draft<'_> {
 
     /// Begins a Turn where prompts wait and none is going on.
     pub fn start_queued_turn(&mut self) {
-        let waiting = self.state.queue.iter().any(|row| matches!(row.input, QueuedInput::Prompt { .. }));
-        if waiting && self.state.turn.is_none() && !self.is_guest() {
+        if self.state.has_queued_prompt() && self.state.turn.is_none() && !self.is_guest() {
             let turn_id = self.stamp.id("turn");
             self.start_turn(turn_id);
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::scenario::Scenario;
 use crate::core::{
     effect::{Answer, Effect},
+    engine::Role,
     error::{Code, Refusal},
     interaction::InteractionStatus,
     message::ToolState,
@@ -207,6 +208,19 @@ fn an_agent_without_a_model_answers_and_leaves_the_rest_to_one_that_has_it() {
     scenario.settle("c1", json!("ok"));
     scenario.says("done");
     assert_eq!(scenario.last_turn().turn_id, turn_id);
+}
+
+#[test]
+fn prompts_that_wait_are_left_to_an_agent_that_has_a_model() {
+    let mut scenario = Scenario::new();
+    scenario.queue_beside("go");
+    scenario.open_without_model();
+    // An owner that cannot begin would keep others from it.
+    assert_eq!(scenario.role, Role::Guest);
+    assert!(scenario.outside.ended_turns.is_empty() && !scenario.is_streaming());
+    scenario.open_with_model();
+    scenario.says("done");
+    assert!(scenario.last_turn().success);
 }
 
 #[test]

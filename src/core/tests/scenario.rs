@@ -217,6 +217,18 @@ impl Scenario {
         self.crash_and_open();
     }
 
+    /// A process that believes in another owner commits a prompt. What is open here is out of date then.
+    pub fn queue_beside(&mut self, text: &str) {
+        let parts = json!([{ "type": "text", "text": text }]);
+        let input = json!({ "input": "prompt", "ticket": 0, "parts": parts });
+        let input: Input = serde_json::from_value(input).unwrap();
+        match self.engine.decide(&[input], Role::Guest, Stamp::new(self.now + 1, 1)) {
+            Decided::Proposed(proposal) => self.stored.apply(proposal.commit()),
+            Decided::Settled(_) => panic!("a prompt is written"),
+        }
+        self.now += 1;
+    }
+
     /// The process ends right after an approval was committed.
     pub fn approve_and_crash(&mut self, interaction_id: &str) {
         let response =
