@@ -1,6 +1,7 @@
 import type { ToolCallInfo, ToolContext } from "../index.js";
 import type { NativeEvent } from "./bridge.js";
 import { tool_interactions } from "./interactions.js";
+import { LazyAbort } from "./lazy-abort.js";
 import type { SessionPort } from "./session-port.js";
 import { APPROVED, type InternalContext, SESSION_LIFE } from "./tools/context.js";
 import type { ToolCall, ToolRegistry } from "./tools/registry.js";
@@ -14,7 +15,7 @@ export class ToolRunner {
   /** By call, while something of it is running. */
   readonly #aborts = new Map<string, AbortController>();
   /** Until a Turn is stopped or the Session let go: for what a tool leaves running behind its call. */
-  #life = new AbortController();
+  #life = new LazyAbort();
 
   constructor(port: SessionPort, registry: ToolRegistry, workspace: Workspace | null) {
     this.#port = port;
@@ -48,7 +49,7 @@ export class ToolRunner {
     const context: ToolContext & InternalContext = {
       ...info,
       [APPROVED]: event.approval,
-      [SESSION_LIFE]: this.#life.signal,
+      [SESSION_LIFE]: this.#life,
       abort_signal: this.#controller(tool_call_id).signal,
       resumed: event.resumed === true,
       interactions: tool_interactions(this.#port.desk, { turn_id, tool_call_id, tool_name }),
@@ -68,7 +69,7 @@ export class ToolRunner {
   /** Whoever stops a Turn wants everything stopped that it has set going. */
   turn_stopped(): void {
     this.#life.abort();
-    this.#life = new AbortController();
+    this.#life = new LazyAbort();
   }
 
   abandon(): void {

@@ -1,6 +1,7 @@
 /** The long-running processes of Sessions, each found only by the Session that started it. */
 import { randomUUID } from "node:crypto";
 import type { ToolContext } from "../../types/tool.js";
+import type { LazyAbort } from "../lazy-abort.js";
 import { fields_of } from "../schema/standard.js";
 import { SESSION_LIFE } from "../tools/context.js";
 import type { CommandPlan } from "./plan.js";
@@ -31,7 +32,7 @@ export class ProcessBook {
     const { session_id } = context;
     const of_session = this.#sessions.get(session_id) ?? new Map<string, BookedProcess>();
     this.#sessions.set(session_id, of_session.set(process_id, booked));
-    const life = fields_of(context)[SESSION_LIFE] as AbortSignal | undefined;
+    const life = (fields_of(context)[SESSION_LIFE] as LazyAbort | undefined)?.signal;
     const end = () => {
       process.end();
       this.remove(session_id, process_id);
