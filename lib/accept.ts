@@ -111,7 +111,9 @@ export function accept_response(value: unknown): { response: JsonValue; refusal?
     return { response: normalise(value, "response", CARRIER_LIMITS).value };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const issues = [{ path: error.path, message: error.message }];
+    // As the core names the places of a response: from within it.
+    const path = error.path.replace(/^response\./, "");
+    const issues = [{ path, message: error.message }];
     const refusal = new SessionError("INVALID_RESPONSE", `${error.message}.`, { issues, cause: error });
     return { response: null, refusal };
   }

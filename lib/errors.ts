@@ -52,6 +52,18 @@ export function abort_error(message: string): Error {
   return error;
 }
 
+/** `instanceof` for what others threw: a Proxy may throw where it is asked for its prototype. */
+export function is_thrown<Thrown>(
+  thrown: unknown,
+  of: abstract new (...given: never[]) => Thrown,
+): thrown is Thrown {
+  try {
+    return thrown instanceof of;
+  } catch {
+    return false;
+  }
+}
+
 /** Longest message that is kept of a thrown value. */
 const MAX_MESSAGE = 16_384;
 

@@ -70,6 +70,9 @@ export function normalise(value: unknown, root = "value", limits: Limits = VALUE
 
 const TOO_LARGE = "is larger than 16 MiB as JSON";
 
+/** UTF-8 takes at most so many bytes for one unit of a string. */
+const BYTES_PER_UNIT = 3;
+
 export interface Limits {
   depth: number;
   bytes: number;
@@ -103,7 +106,7 @@ class Walk {
     switch (typeof value) {
       case "string":
         this.#grow(value.length + 1);
-        return well_formed(value);
+        return this.#text(well_formed(value));
       case "boolean":
         return value;
       case "number":
@@ -119,6 +122,12 @@ class Walk {
       default:
         return this.#refuse("is a function, which JSON cannot hold; use its result or leave it out");
     }
+  }
+
+  /** A text by itself keeps to what one value may have, whatever carries it. */
+  #text(text: string): string {
+    const is_near = text.length * BYTES_PER_UNIT > MAX_BYTES;
+    return is_near && Buffer.byteLength(text) > MAX_BYTES ? this.#refuse(TOO_LARGE) : text;
   }
 
   #bigint(value: bigint, ask_to_json: boolean): JsonValue {

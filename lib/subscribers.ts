@@ -10,14 +10,15 @@ interface Subscriber {
 
 /** Tells what a listener threw, and whose listener it was, without touching anybody else. */
 export function warn_of_listener(of: string, reason: unknown): void {
-  const words = reason instanceof Error ? reason.message : describe(reason);
-  const warning = new Error(`A subscriber of ${of} threw: ${words}`, { cause: reason });
+  const warning = new Error(`A subscriber of ${of} threw: ${describe(reason)}`, { cause: reason });
   warning.name = "SessionSubscriberWarning";
   process.emitWarning(warning);
 }
 
+/** Reading what was thrown may itself throw, and must not: the listeners behind it are still to be told. */
 function describe(reason: unknown): string {
   try {
+    if (reason instanceof Error) return String(reason.message);
     return typeof reason === "object" ? JSON.stringify(reason) : String(reason);
   } catch {
     return "something that cannot be shown";

@@ -8,6 +8,7 @@ import {
   approve,
   asking_tool,
   calls_of,
+  deny,
   open,
   refusal_of,
   results_in,
@@ -98,6 +99,23 @@ on_each_store("Answers of the wrong kind", (store) => {
     await session.respond(approve(interaction_id));
     expect((await turn.finished).text).toBe("Done.");
     expect(runs).toHaveLength(1);
+  });
+
+  test("a reason over 16 MiB is no answer, and a title of that size no request", async () => {
+    const { session, interaction_id, runs, turn, observer } = await waiting_for_approval(store);
+    const long = "x".repeat(17 * 2 ** 20);
+    await changes_nothing(session, observer.mutations, async () => {
+      const error = await refusal_of(session.respond(deny(interaction_id, long)));
+      expect(error.code).toBe("INVALID_RESPONSE");
+      expect(error.issues).toEqual([{ path: "reason", message: expect.stringContaining("16 MiB") }]);
+      const request = { type: "vote", turn_id: turn.id, title: long, payload: 1 };
+      const refused = await refusal_of(session.interactions.request(loose<never>(request)));
+      expect(refused.code).toBe("INVALID_INPUT");
+      expect(refused.message).toMatch(/title.*16 MiB/);
+    });
+    await session.respond(deny(interaction_id, long.slice(2 ** 20)));
+    expect((await turn.finished).text).toBe("Done.");
+    expect(runs).toEqual([]);
   });
 
   test("answers have to be exactly those to the questions", async () => {

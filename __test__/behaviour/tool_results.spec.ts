@@ -1,3 +1,4 @@
+import { type AnyTool, with_approval } from "@downcity/agent";
 import { gate, next_interaction } from "@downcity/agent/testing";
 import { AskQuestionsTool } from "@downcity/agent/tools";
 import { expect, test } from "vitest";
@@ -73,6 +74,15 @@ const REFUSED: { [name: string]: [unknown, string] } = {
   "a Promise within": [{ later: Promise.resolve(1) }, "later"],
   "a getter that throws": [THROWING, "field"],
 };
+
+/** Throws what throws by itself as soon as anybody looks at it, at its kind even. */
+function throw_unreadable(): never {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  throw proxy;
+}
+
+const ANY = { input: () => ({ type: "object" }) };
 
 async function told(opened: Opened) {
   const [result] = results_in(opened.model.prompts[1]);
@@ -156,6 +166,41 @@ on_each_store("What tools return", (store) => {
     }
     expect(results_in(model.prompts[1]).map(({ output }) => output.value)).toEqual(errors);
   });
+
+  const within = { "~standard": { version: 1, vendor: "own", validate: throw_unreadable, jsonSchema: ANY } };
+  const THROWERS: { [name: string]: AnyTool } = {
+    execute: tool(throw_unreadable),
+    "execute, later": tool(async () => throw_unreadable()),
+    "a generator": tool(async function* () {
+      yield 1;
+      throw_unreadable();
+    }),
+    "a getter of the result": tool(() => ({
+      get field() {
+        return throw_unreadable();
+      },
+    })),
+    "the result's toJSON": tool(() => ({ toJSON: throw_unreadable })),
+    "the schema": tool(() => 1, { input_schema: within as never }),
+    "the gate's rule": with_approval(
+      tool(() => 1),
+      { when: throw_unreadable },
+    ),
+  };
+  test.each(Object.keys(THROWERS))(
+    "what %s throws may be a Proxy that cannot be looked at: the call fails, and the Turn goes on",
+    async (name) => {
+      const tools = { act: THROWERS[name] as AnyTool };
+      const { session, model } = await open(store, [[{ call: "act" }], "Done."], { tools });
+      expect((await run(session)).text).toBe("Done.");
+      const [call] = await calls_of(session);
+      expect(call).toMatchObject({
+        state: "failed",
+        error: expect.stringContaining("a value that cannot be read was thrown"),
+      });
+      expect(results_in(model.prompts[1])[0]?.output).toEqual({ type: "error-text", value: call?.error });
+    },
+  );
 
   test("a result over the model's limit is stored whole and goes to the model cut, well formed and marked", async () => {
     const emoji = "\u{1f600}";

@@ -1,5 +1,5 @@
 /** Which models are taken. */
-import { message_of, SessionError } from "../errors.js";
+import { is_thrown, message_of, SessionError } from "../errors.js";
 import { fields_of } from "../schema/standard.js";
 
 /** The AI SDK's specifications of a LanguageModel. */
@@ -29,7 +29,7 @@ export function accept_model(model: unknown): AcceptedModel {
   try {
     return read(model);
   } catch (thrown) {
-    if (thrown instanceof SessionError) throw thrown;
+    if (is_thrown(thrown, SessionError)) throw thrown;
     throw refuse(`The model cannot be read: ${message_of(thrown)}.`, thrown);
   }
 }

@@ -1,5 +1,5 @@
 /** One tool as users give it, read once and judged when the Agent is made. */
-import { message_of, SessionError } from "../errors.js";
+import { is_thrown, message_of, SessionError } from "../errors.js";
 import type { JsonObject } from "../json.js";
 import { input_schema, type Validator } from "../schema/schema.js";
 import { fields_of } from "../schema/standard.js";
@@ -108,7 +108,7 @@ function read(tool: unknown, owner: string): Definition {
       ? read_ai_sdk(fields, owner)
       : read_agent_tool(fields, owner);
   } catch (thrown) {
-    if (thrown instanceof SessionError) throw thrown;
+    if (is_thrown(thrown, SessionError)) throw thrown;
     throw refuse(owner, `it cannot be read: ${message_of(thrown)}`, thrown);
   }
 }

@@ -1,7 +1,7 @@
 /** The Agent's tools: how the core and the model are told about them, and how their code is run. */
 import { isDeepStrictEqual } from "node:util";
 import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
-import { message_of, SessionError } from "../errors.js";
+import { is_thrown, message_of, SessionError } from "../errors.js";
 import { JsonError, type JsonObject, normalise } from "../json.js";
 import type { Verdict } from "../schema/schema.js";
 import { type CompiledTool, compile_tool, type ModelTool, type ToolSettings } from "./compile.js";
@@ -106,7 +106,7 @@ export class ToolRegistry {
       const asked = { toolCallId: call.tool_call_id, input: verdict.value, output };
       return settled_ok(call, text, await model_output_of(tool.to_model_output, asked));
     } catch (thrown) {
-      return settled_error(call, thrown instanceof JsonError ? not_kept(call, thrown) : message_of(thrown));
+      return settled_error(call, is_thrown(thrown, JsonError) ? not_kept(call, thrown) : message_of(thrown));
     }
   }
 
@@ -187,7 +187,7 @@ function shown_input(call: ToolCall, value: unknown): string {
   try {
     return normalise(value, "input").text;
   } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
+    if (!is_thrown(error, JsonError)) throw error;
     return normalise(call.input, "input").text;
   }
 }
