@@ -1,5 +1,5 @@
 // The whole suite: the Rust side, then JavaScript through the public API in three runners, one of them on Node 24 too.
-//   node scripts/test.mjs [rust|simulate|vitest|jest|node|node24 ...]   only those
+//   node scripts/test.mjs [rust|simulate|vitest|pools|jest|node|node24 ...]   only those
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { build } from "./build.mjs";
@@ -97,6 +97,20 @@ async function vitest() {
   return of_report(await run(bin("vitest"), args, env), report("vitest.json"));
 }
 
+/** Values of other realms, where Vitest gives a test a thread, or a realm, of its own. */
+async function pools() {
+  const counts = { passed: 0, failed: 0 };
+  for (const pool of ["threads", "vmThreads"]) {
+    const file = `vitest-${pool}.json`;
+    const reports = ["--reporter=default", "--reporter=json", `--outputFile.json=${REPORTS}/${file}`];
+    const args = ["run", "__test__/cases/realms.spec.ts", `--pool=${pool}`, ...reports];
+    const { passed, failed } = of_report(await run(bin("vitest"), args), report(file));
+    counts.passed += passed;
+    counts.failed += failed;
+  }
+  return counts;
+}
+
 async function jest() {
   const args = ["--ci", "--json", `--outputFile=${REPORTS}/jest.json`];
   const done = await run(bin("jest"), args);
@@ -116,7 +130,7 @@ async function node() {
   return judged(done, sum_of(text, /^# pass (\d+)/gm), sum_of(text, /^# fail (\d+)/gm));
 }
 
-/** AI SDK 7, its client and its models of specification v4, which want a newer Node than the project does. */
+/** AI SDK 7, its client, its tools and its models of specification v4, which want a newer Node than the project does. */
 async function node24() {
   install("__test__/node24/");
   const own = `${root}__test__/node24/node_modules/node-${process.platform}-${process.arch}/bin/node`;
@@ -124,13 +138,14 @@ async function node24() {
   const reports = ["--reporter=default", "--reporter=json", `--outputFile.json=${REPORTS}/node24.json`];
   // The tests whose names tell the line they are for.
   const named = "'v4'|of v[34] in a wrapper|AI SDK 7";
-  const chosen = ["run", "__test__/providers", "__test__/ui", "-t", named];
+  const files = ["__test__/providers", "__test__/ui", "__test__/behaviour/tools_ai_sdk.spec.ts"];
+  const chosen = ["run", ...files, "-t", named];
   const vitest_program = `${root}node_modules/vitest/vitest.mjs`;
   const done = await run(program, [vitest_program, ...chosen, ...reports], { MODEL_LINE: "v4" });
   return of_report(done, report("node24.json"));
 }
 
-const RUNNERS = { rust, simulate, vitest, jest, node, node24 };
+const RUNNERS = { rust, simulate, vitest, pools, jest, node, node24 };
 
 async function main(names) {
   const unknown = names.find((name) => !(name in RUNNERS));

@@ -38,6 +38,11 @@ const programs = {
     const turn = await session.prompt({ query: "x" });
     turn.finished.then(({ text }) => process.stdout.write(text));
   },
+  /** Nobody waits for the Turn, and the tool's timer keeps no program alive. */
+  async unheard() {
+    const { session } = await open([[{ call: "slow", input: {} }], "Done."]);
+    await session.prompt({ query: "x" });
+  },
   async waiting() {
     const { session } = await open([[{ call: "asking", input: {} }], "Done."]);
     await session.prompt({ query: "x" });
