@@ -48,6 +48,11 @@ test("the replay tool in docs/durability.md is entered twice and orders once", a
   });
 });
 
+test("the program in docs/testing-agents.md finds everything as it says", async () => {
+  const [program = ""] = programs_in("docs/testing-agents.md");
+  expect(await run(program)).toEqual({ code: 0, said: "As expected.\n", complained: "" });
+});
+
 test("every link between the documents leads somewhere", () => {
   const documents = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
   const pages = [
@@ -60,6 +65,8 @@ test("every link between the documents leads somewhere", () => {
     "models",
     "shell",
     "storage",
+    "testing",
+    "testing-agents",
     "tools",
     "user-interface",
   ];

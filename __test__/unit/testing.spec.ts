@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { generateText as of_6 } from "ai";
+import { generateText as of_5 } from "ai-5";
 import { afterAll, describe, expect, it } from "vitest";
 import {
   assert_strict_prompt,
@@ -8,6 +10,7 @@ import {
   next_interaction,
   type ObservedSession,
   ScriptedModel,
+  type ScriptedStep,
   StrictPromptError,
   spied_runs,
   spy_tool,
@@ -104,6 +107,11 @@ describe("assert_strict_prompt", () => {
       [user, said(call("a", { x: undefined })), results(result("a"))],
       /a undefined is not JSON/,
     ],
+    [
+      "S5: undefined in a result",
+      [user, said(call("a")), results(result("a", { type: "json", value: { x: undefined } }))],
+      /a undefined is not JSON/,
+    ],
     ["S5: a Date", [user, said(call("a", { x: new Date(0) })), results(result("a"))], /Date\] is not JSON/],
     ["S5: NaN", [user, said(call("a", { x: Number.NaN })), results(result("a"))], /NaN is not JSON/],
     [
@@ -194,6 +202,35 @@ describe("ScriptedModel", () => {
     const parts: unknown[] = [];
     for await (const part of stream) parts.push(part);
     expect(parts).toContainEqual({ type: "text-delta", id: "text_1", delta: "1 0" });
+  });
+
+  type Generate = (options: { model: never; prompt: string; maxRetries: number }) => Promise<object>;
+  it.each<[string, "v2" | "v3", Generate]>([
+    ["5", "v2", of_5],
+    ["6", "v3", of_6],
+  ])("generates for AI SDK %s what it would stream", async (_line, specification, generateText) => {
+    const metadata = { own: { signature: "s" } };
+    const step: ScriptedStep = [
+      { reasoning: "Because", metadata },
+      { text: ["Half ", "and half"] },
+      { call: "t", input: { a: 1 }, id: "call_7" },
+      { finish: "length", usage: { input: 3, output: 4 } },
+    ];
+    const model = new ScriptedModel([step, [{ error: new Error("no") }], [{ no_finish: true }]], {
+      specification,
+      chunk_size: 2,
+    });
+    const ask = () => generateText({ model: model as never, prompt: "hi", maxRetries: 0 });
+    const { text, reasoning, toolCalls, finishReason, usage } = (await ask()) as Awaited<
+      ReturnType<typeof of_6>
+    >;
+    expect(text).toBe("Half and half");
+    expect(reasoning).toMatchObject([{ text: "Because", providerMetadata: metadata }]);
+    expect(toolCalls).toMatchObject([{ toolCallId: "call_7", toolName: "t", input: { a: 1 } }]);
+    expect(finishReason).toBe("length");
+    expect(usage).toMatchObject({ inputTokens: 3, outputTokens: 4 });
+    await expect(ask()).rejects.toThrow("no");
+    await expect(ask()).rejects.toThrow(/without a finish/);
   });
 
   it("a gate holds back what comes after it", async () => {

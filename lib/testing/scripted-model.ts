@@ -1,4 +1,5 @@
 import type { Specification } from "../model/accept.js";
+import { type Generated, generated } from "./generated.js";
 import type { ScriptedAction, ScriptedFinish, ScriptedStep, ScriptedUsage } from "./script.js";
 import { call_parts, finish_part, result_part, text_parts, type Writing } from "./stream-parts.js";
 import { assert_strict_prompt } from "./strict-prompt.js";
@@ -70,8 +71,10 @@ export class ScriptedModel {
     return this.requests.map(({ prompt }) => prompt);
   }
 
-  doGenerate(): Promise<never> {
-    return Promise.reject(new Error("A ScriptedModel only streams."));
+  /** The next step as a whole. A Session only streams; other users of the AI SDK may not. */
+  async doGenerate(options: object): Promise<Generated> {
+    const { stream } = await this.doStream(options);
+    return generated(stream);
   }
 
   async doStream(options: object): Promise<{ stream: ReadableStream<object> }> {

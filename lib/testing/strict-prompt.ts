@@ -200,8 +200,11 @@ class Check {
       this.faults.push(`before ${place}: call ${id} has no result directly after its message`);
   }
 
-  /** Whether it would come back the same from JSON. A URL stands for its text. */
-  #json(value: unknown, place: string): void {
+  /**
+   * Whether it would come back the same from JSON. A URL stands for its text. Fields of messages and parts may be
+   * undefined, as the AI SDK writes those that are not there; nothing in a value may.
+   */
+  #json(value: unknown, place: string, is_field = true): void {
     switch (typeof value) {
       case "string":
         if (well_formed(value) !== value) this.faults.push(`${place}: a text with half a character`);
@@ -212,14 +215,14 @@ class Check {
       case "boolean":
         return;
       case "object":
-        this.#json_object(value, place);
+        this.#json_object(value, place, is_field);
         return;
       default:
         this.faults.push(`${place}: a ${typeof value} is not JSON`);
     }
   }
 
-  #json_object(value: object | null, place: string): void {
+  #json_object(value: object | null, place: string, is_field: boolean): void {
     if (value === null) return;
     const tag = Object.prototype.toString.call(value);
     if (tag === "[object URL]" || tag === "[object Uint8Array]") return;
@@ -229,7 +232,10 @@ class Check {
     }
     for (const [key, member] of Object.entries(value)) {
       this.#json(key, place);
-      this.#json(member, `${place}.${key}`);
+      const is_list = Array.isArray(value);
+      if (member === undefined && is_field && !is_list) continue;
+      const is_inner = is_field && (is_list || key === "content" || key === "output");
+      this.#json(member, `${place}.${key}`, is_inner);
     }
   }
 }
