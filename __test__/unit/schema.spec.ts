@@ -124,6 +124,7 @@ describe("what the model is shown of a zod schema", () => {
     ["a bigint literal", z.object({ a: z.literal(1n) }), /input_schema\.a is a bigint/],
     ["a Map", z.object({ a: z.map(z.string(), z.string()) }), /input_schema\.a is a Map/],
     ["a Set", z.object({ a: z.set(z.string()) }), /input_schema\.a is a Set/],
+    ["a File", z.object({ a: z.file().mime("image/png").optional() }), /input_schema\.a is a file/],
     ["an instance", z.object({ a: z.instanceof(URL) }), /input_schema\.a is a custom check/],
     ["a bare transform", z.object({ a: z.transform(Number) }), /input_schema\.a is a transform/],
     [
