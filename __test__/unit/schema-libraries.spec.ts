@@ -125,6 +125,7 @@ describe("zod 3", () => {
       { type: "object", properties: {}, additionalProperties: { type: "number" } },
     ],
     ["any", z.any(), {}],
+    ["anything that a check takes", z.unknown().refine(() => true), {}],
   ])("%s", (_name, schema, expected) => {
     expect(property(z.object({ a: schema }))).toEqual(expected);
   });
@@ -158,6 +159,12 @@ describe("zod 3", () => {
     ["a Map", z.map(z.string(), z.string()).optional(), /input_schema\.a is a Map/],
     ["a value of a record", z.record(z.set(z.string())), /input_schema\.a\[key\] is a Set/],
     ["a bigint literal", z.literal(1n), /input_schema\.a is a bigint/],
+    ["an instance", z.instanceof(URL).optional(), /input_schema\.a is an instance, or a custom check/],
+    [
+      "a custom check",
+      z.array(z.custom(() => true)),
+      /input_schema\.a\[\] is an instance, or a custom check/,
+    ],
   ])("%s is refused by name and path", (_name, schema, expected) => {
     expect(refusal(z.object({ a: schema }))).toMatch(expected);
   });

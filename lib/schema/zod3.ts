@@ -45,6 +45,7 @@ class Conversion {
     const type = type_of(definition);
     const leaf = LEAVES[type];
     if (leaf) return leaf(definition);
+    if (type === "Effects" && is_bare_check(definition)) return marked(NOT_JSON.Custom as string);
     const inner = INNER[type];
     if (inner !== undefined) return this.of(definition[inner]);
     switch (type) {
@@ -146,6 +147,11 @@ const INNER: { readonly [type: string]: string | undefined } = Object.assign(Obj
   Pipeline: "in",
 });
 
+/** What `z.instanceof` and `z.custom` make: a check, and nothing that says which values it takes. */
+function is_bare_check({ effect, schema }: Fields): boolean {
+  return fields_of(effect).type === "refinement" && type_of(fields_of(fields_of(schema)._def)) === "Any";
+}
+
 /** Whether an object may leave the property out. */
 function may_be_absent(schema: unknown, depth: number): boolean {
   const definition = fields_of(fields_of(schema)._def);
@@ -213,6 +219,9 @@ const NOT_JSON: { readonly [type: string]: string | undefined } = Object.assign(
   NaN: "NaN; JSON has none: use z.number()",
   Function: "a function; JSON has none",
   Promise: "a Promise; JSON has none",
+  Custom:
+    "an instance, or a custom check that does not say what it takes: refine a type, as in z.string().refine(…), or " +
+    "z.unknown() where it takes any",
 });
 
 function without_undefined(described: Described): Described {
