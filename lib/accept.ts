@@ -1,12 +1,17 @@
 /** Checks of what callers pass, in words that say what to pass. */
 import type { ApprovalMode, SecurityOptions } from "../index.js";
-import { SessionError } from "./errors.js";
+import { found, SessionError } from "./errors.js";
 import { CARRIER_LIMITS, JsonError, type JsonValue, normalise } from "./json.js";
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
 export function invalid(message: string): SessionError {
   return new SessionError("INVALID_INPUT", message);
+}
+
+/** A value that is not what it has to be: the rule, and what was found. */
+export function not_so(rule: string, value: unknown): SessionError {
+  return invalid(`${rule}; it is ${found(value)}.`);
 }
 
 /** An object without keys that mean nothing: a misspelt option never goes unnoticed. */
@@ -16,7 +21,7 @@ export function accept_options(
   keys: readonly string[],
 ): Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid(`${method} takes an object: { ${keys.join(", ")} }.`);
+    throw invalid(`${method} takes an object: { ${keys.join(", ")} }; what is given is ${found(value)}.`);
   }
   const unknown = Object.keys(value).find((key) => !keys.includes(key));
   if (unknown !== undefined) {
@@ -36,13 +41,16 @@ export function accept_optional(
 
 export function accept_id(value: unknown, what: string): string {
   if (typeof value === "string" && ID.test(value)) return value;
-  throw invalid(
-    `${what} has to be a string of 1 to 128 letters, digits and \`._:-\` that begins with a letter or digit.`,
+  throw not_so(
+    `${what} has to be a string of 1 to 128 letters, digits and \`._:-\` that begins with a letter or digit`,
+    value,
   );
 }
 
 export function accept_listener(value: unknown, method: string): void {
-  if (typeof value !== "function") throw invalid(`${method} takes a function that receives each Mutation.`);
+  if (typeof value !== "function") {
+    throw not_so(`The listener of ${method} has to be a function that receives each Mutation`, value);
+  }
 }
 
 export function accept_signal(value: unknown): AbortSignal | undefined {
@@ -51,33 +59,33 @@ export function accept_signal(value: unknown): AbortSignal | undefined {
   if (typeof signal === "object" && signal !== null && typeof signal.addEventListener === "function") {
     return signal as AbortSignal;
   }
-  throw invalid("`signal` has to be an AbortSignal.");
+  throw not_so("`signal` has to be an AbortSignal", value);
 }
 
 /** A whole number of at least `least`, or nothing. */
 export function accept_count(value: unknown, name: string, least = 1): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= least) return value;
-  throw invalid(`\`${name}\` has to be a whole number of at least ${least}.`);
+  throw not_so(`\`${name}\` has to be a whole number of at least ${least}`, value);
 }
 
 /** A string, or nothing. */
 export function accept_text(value: unknown, name: string): string | undefined {
   if (value === undefined || typeof value === "string") return value;
-  throw invalid(`\`${name}\` has to be a string.`);
+  throw not_so(`\`${name}\` has to be a string`, value);
 }
 
 /** A number of seconds above zero, or nothing. */
 export function accept_seconds(value: unknown, name: string): number | undefined {
   if (value === undefined || (typeof value === "number" && Number.isFinite(value) && value > 0)) return value;
-  throw invalid(`\`${name}\` has to be a number of seconds above 0.`);
+  throw not_so(`\`${name}\` has to be a number of seconds above 0`, value);
 }
 
 /** An object of the caller's own, or nothing. */
 export function accept_metadata(value: unknown): JsonValue | undefined {
   if (value === undefined) return undefined;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid("`metadata` has to be an object.");
+    throw not_so("`metadata` has to be an object", value);
   }
   return accept_json(value, "metadata");
 }
@@ -100,7 +108,7 @@ export function accept_security(value: unknown): SecurityOptions | undefined {
   const { approval_mode } = accept_options(value, "security", ["approval_mode"]);
   if (approval_mode === undefined) return undefined;
   if (!APPROVAL_MODES.includes(approval_mode as string)) {
-    throw invalid('`security.approval_mode` has to be "ask" or "always-allow".');
+    throw not_so('`security.approval_mode` has to be "ask" or "always-allow"', approval_mode);
   }
   return { approval_mode: approval_mode as ApprovalMode };
 }

@@ -64,6 +64,22 @@ export function is_thrown<Thrown>(
   }
 }
 
+/** How much of a text is quoted in a message. */
+const QUOTED = 40;
+
+/** What was found where something else is wanted: numbers and texts as they are, anything else by its kind. */
+export function found(value: unknown): string {
+  if (value === undefined) return "missing";
+  if (value === null || typeof value === "boolean" || typeof value === "number") return String(value);
+  if (typeof value === "string") {
+    return value.length > QUOTED
+      ? `a string of ${value.length} characters`
+      : JSON.stringify(well_formed(value));
+  }
+  if (typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
+  return `a ${typeof value}`;
+}
+
 /** Longest message that is kept of a thrown value. */
 const MAX_MESSAGE = 16_384;
 

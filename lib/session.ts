@@ -25,7 +25,7 @@ import {
   accept_options,
   accept_response,
   accept_signal,
-  invalid,
+  not_so,
 } from "./accept.js";
 import { abort_error, SessionError } from "./errors.js";
 import { session_interactions } from "./interactions.js";
@@ -145,7 +145,10 @@ export class Session implements PublicSession {
     this.#check_open();
     const given = accept_options(input, "respond", ["interaction_id", "response"]);
     if (typeof given.interaction_id !== "string") {
-      throw invalid("respond needs `interaction_id`: the string that names the pending Interaction.");
+      throw not_so(
+        "`interaction_id` has to be the string that names a pending Interaction",
+        given.interaction_id,
+      );
     }
     const { interaction_id } = given;
     const { response, refusal } = accept_response(given.response);
@@ -233,5 +236,5 @@ export class Session implements PublicSession {
 function accept_query(query: unknown): unknown {
   if (typeof query === "string") return accept_json([{ type: "text", text: query }], "query");
   if (Array.isArray(query)) return accept_json(query, "query");
-  throw invalid('prompt needs `query`: a string, or an array of parts such as { type: "text", text }.');
+  throw not_so('`query` has to be a string, or an array of parts such as { type: "text", text }', query);
 }

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import type { SqliteOptions, Storage } from "../index.js";
-import { accept_optional, invalid } from "./accept.js";
+import { accept_optional, not_so } from "./accept.js";
 import { type NativeStore, native_binding } from "./native.js";
 import type { Workspace } from "./workspace.js";
 
@@ -41,11 +41,11 @@ export function memory(): Storage {
 
 export function sqlite(path: string, options?: SqliteOptions): Storage {
   if (typeof path !== "string" || path === "") {
-    throw invalid("sqlite() takes the path of a database file: sqlite(path, { synchronous? }).");
+    throw not_so("The path in sqlite(path, { synchronous? }) has to name a database file", path);
   }
   const { synchronous = "full" } = accept_optional(options, "sqlite(path, options)", ["synchronous"]);
   if (synchronous !== "full" && synchronous !== "normal") {
-    throw invalid('`synchronous` has to be "full" or "normal".');
+    throw not_so('`synchronous` has to be "full" or "normal"', synchronous);
   }
   const file = resolve(path);
   FILES.add(file);
@@ -62,7 +62,7 @@ export function default_storage(agent_id: string, workspace: Workspace | undefin
 export function accept_storage(value: unknown): Storage | undefined {
   if (value === undefined) return undefined;
   if (StorageHandle.is(value)) return publish(value);
-  throw invalid("`storage` has to be made by memory() or sqlite(path).");
+  throw not_so("`storage` has to be made by memory() or sqlite(path)", value);
 }
 
 export function native_store(storage: Storage): NativeStore {

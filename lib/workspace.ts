@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Workspace as PublicWorkspace, WorkspaceOptions } from "../index.js";
-import { accept_id, accept_options, invalid } from "./accept.js";
+import { accept_id, accept_options, invalid, not_so } from "./accept.js";
 
 export class Workspace implements PublicWorkspace {
   readonly id: string;
@@ -11,7 +11,7 @@ export class Workspace implements PublicWorkspace {
     const given = accept_options(options, "new Workspace", ["id", "path"]);
     this.id = accept_id(given.id, "a Workspace's id");
     if (typeof given.path !== "string" || given.path === "") {
-      throw invalid("A Workspace needs `path`: a string that names an existing directory.");
+      throw not_so("A Workspace's `path` has to be a string that names an existing directory", given.path);
     }
     this.path = resolve(given.path);
     if (!is_directory(this.path)) {
@@ -34,5 +34,5 @@ export function accept_workspace(value: unknown): Workspace | undefined {
   if (value === undefined) return undefined;
   const { id, path } = (typeof value === "object" && value !== null ? value : {}) as Partial<Workspace>;
   if (typeof id === "string" && typeof path === "string") return value as Workspace;
-  throw invalid("`workspace` has to be a Workspace: pass `new Workspace({ id, path })`.");
+  throw not_so("`workspace` has to be what `new Workspace({ id, path })` makes", value);
 }

@@ -106,6 +106,45 @@ test("constructors refuse what they do not take", async () => {
   );
 });
 
+test("a refusal names the argument, and what was found in its place", async () => {
+  const { agent, session } = await open_session([]);
+  const { sessions } = agent;
+  const tools = (value: unknown) => () => new Agent({ id: "a", tools: loose(value) });
+  const refusals: [() => unknown, RegExp][] = [
+    [() => session.prompt(loose(undefined)), /^prompt takes an object: .*; what is given is missing\.$/],
+    [() => session.prompt({ query: loose(7) }), /^`query` has to be .*; it is 7\.$/],
+    [
+      () => session.prompt({ query: loose([{ type: "text", text: [] }]) }),
+      /^query\[0\]\.text .* an array\.$/,
+    ],
+    [() => session.prompt({ query: "x", signal: loose("no") }), /^`signal` .*; it is "no"\.$/],
+    [() => session.respond(loose<never>({ interaction_id: null })), /^`interaction_id` .*; it is null\.$/],
+    [
+      () => session.set({ security: { approval_mode: loose([]) } }),
+      /^security\.approval_mode .* an array\.$/,
+    ],
+    [() => session.subscribe(loose("x")), /listener of subscribe has to be a function .*; it is "x"\.$/],
+    [() => session.messages({ limit: -1 }), /^`limit` .* at least 1; it is -1\.$/],
+    [() => sessions.create({ session_id: "../x" }), /^`session_id` .*; it is "\.\.\/x"\.$/],
+    [() => sessions.create({ session_id: "x".repeat(129) }), /; it is a string of 129 characters\.$/],
+    [() => sessions.create({ metadata: loose([]) }), /^`metadata` has to be an object; it is an array\.$/],
+    [() => sessions.create({ metadata: { a: { b: loose(1n) } } }), /^metadata\.a\.b is a BigInt; /],
+    [() => sessions.list({ after: loose({}) }), /^`after` has to be a string; it is an object\.$/],
+    [() => new Agent({ id: "a", max_steps: Number.NaN }), /^`max_steps` .*; it is NaN\.$/],
+    [() => new Agent({ id: "a", storage: loose(() => {}) }), /^`storage` .*; it is a function\.$/],
+    [() => sqlite("x.db", { synchronous: loose(true) }), /^`synchronous` .*; it is true\.$/],
+    [tools([]), /^tools has to be an object .*; it is an array\.$/],
+    [tools({ act: 7n }), /^tool "act": it has to be an object .* and is a bigint\.$/],
+    [tools({ act: { input_schema: {}, execute() {}, title: 7 } }), /^tool "act": title .*, not 7\.$/],
+  ];
+  for (const [refuse, words] of refusals) {
+    const error = await problem_of(refuse, undefined);
+    expect(error).toMatchObject({ code: "INVALID_INPUT", message: expect.stringMatching(words) });
+    expect((error as Error).message).not.toMatch(/\n\s+at /);
+  }
+  await agent.dispose();
+});
+
 test("text that is not well formed is taken as text, not as an accident", async () => {
   const { agent, session } = await open_session([[{ text: "Hi \ud83d" }]], {
     instruction: "Be \ud800 brief",

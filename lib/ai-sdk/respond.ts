@@ -1,5 +1,5 @@
 import type { Session as PublicSession, RespondInput, SessionInteraction } from "../../index.js";
-import { accept_options, invalid } from "../accept.js";
+import { accept_options, invalid, not_so } from "../accept.js";
 import { SessionError } from "../errors.js";
 import { Session } from "../session.js";
 
@@ -66,14 +66,13 @@ function messages_of(input: unknown): readonly unknown[] | undefined {
 function accept_answer(input: unknown): UiAnswer {
   const given = accept_options(input, "respond_from_ui", ANSWER_KEYS);
   const { id, approved, answers, reason } = given;
-  if (typeof id !== "string")
-    throw invalid("respond_from_ui needs `id`: the approval's id, or the question's.");
+  if (typeof id !== "string") throw not_so("`id` has to be the approval's id, or the question's", id);
   if ((approved === undefined) === (answers === undefined)) {
     throw invalid("respond_from_ui needs either `approved` or `answers`.");
   }
   if (approved !== undefined && typeof approved !== "boolean")
-    throw invalid("`approved` has to be a boolean.");
-  if (reason !== undefined && typeof reason !== "string") throw invalid("`reason` has to be a string.");
+    throw not_so("`approved` has to be a boolean", approved);
+  if (reason !== undefined && typeof reason !== "string") throw not_so("`reason` has to be a string", reason);
   return given as UiAnswer;
 }
 

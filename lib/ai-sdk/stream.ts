@@ -1,5 +1,5 @@
 import type { Mutation, Session as PublicSession, TurnHandle } from "../../index.js";
-import { accept_count, accept_optional, invalid } from "../accept.js";
+import { accept_count, accept_optional, invalid, not_so } from "../accept.js";
 import { JOURNAL_PAGE, type JournalFollower, type JournalHead, type SessionJournal } from "../journal.js";
 import { Session } from "../session.js";
 import { Translator } from "./translator.js";
@@ -51,8 +51,8 @@ export function accept_stream(session: PublicSession, options: unknown, method: 
   const given = accept_optional(options, method, KEYS);
   const turn_id = accept_turn(given.turn, method);
   const { until = turn_id === undefined ? "waiting" : "turn", ai = 6 } = given;
-  if (until !== "turn" && until !== "waiting") throw invalid('`until` has to be "turn" or "waiting".');
-  if (ai !== 6 && ai !== 7) throw invalid("`ai` has to be 6 or 7.");
+  if (until !== "turn" && until !== "waiting") throw not_so('`until` has to be "turn" or "waiting"', until);
+  if (ai !== 6 && ai !== 7) throw not_so("`ai` has to be 6 or 7", ai);
   const after_revision = accept_count(given.after_revision, "after_revision", 0);
   return { journal, turn_id, active: session.active_turn(), after_revision, until, ai };
 }

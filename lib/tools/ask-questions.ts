@@ -6,6 +6,7 @@ import type {
   QuestionOption,
 } from "../../types/interaction.js";
 import type { AgentTool, ToolContext } from "../../types/tool.js";
+import { found } from "../errors.js";
 import { fields_of } from "../schema/standard.js";
 
 const OPTION = {
@@ -83,9 +84,11 @@ function request(title: string | undefined, questions: QuestionInput[], context:
 function questions_of(input: unknown): { title?: string; questions: QuestionInput[] } {
   const { title, questions } = fields_of(input);
   const problems: string[] = [];
-  if (title !== undefined && typeof title !== "string") problems.push("title has to be a string or left out");
+  if (title !== undefined && typeof title !== "string")
+    problems.push(`title has to be a string or left out; it is ${found(title)}`);
   const list = Array.isArray(questions) ? questions : [];
-  if (list.length === 0) problems.push("questions has to be an array of at least one question");
+  if (list.length === 0)
+    problems.push(`questions has to be an array of at least one question; it is ${empty_or(questions)}`);
   const checked = list.map((question, index) => question_of(question, `questions[${index}]`, problems));
   if (problems.length > 0) {
     throw new Error(`Nothing was asked. Correct this and call the tool again:\n- ${problems.join("\n- ")}`);
@@ -93,13 +96,20 @@ function questions_of(input: unknown): { title?: string; questions: QuestionInpu
   return { title: title as string | undefined, questions: checked };
 }
 
+function empty_or(list: unknown): string {
+  return Array.isArray(list) ? "an empty array" : found(list);
+}
+
 const TYPES = ["text", "single_select", "multi_select"];
 
 function question_of(value: unknown, place: string, problems: string[]): QuestionInput {
   const { question, type, options } = fields_of(value);
-  if (!is_text(question)) problems.push(`${place}.question has to be a non-empty string`);
+  if (!is_text(question))
+    problems.push(`${place}.question has to be a non-empty string; it is ${found(question)}`);
   if (typeof type !== "string" || !TYPES.includes(type)) {
-    problems.push(`${place}.type has to be given as "text", "single_select" or "multi_select"`);
+    problems.push(
+      `${place}.type has to be given as "text", "single_select" or "multi_select"; it is ${found(type)}`,
+    );
   }
   const asked = { question, type } as QuestionInput;
   const list: unknown[] = Array.isArray(options) ? options : [];
@@ -120,8 +130,8 @@ function question_of(value: unknown, place: string, problems: string[]): Questio
 
 function option_of(option: unknown, place: string, problems: string[]): QuestionOption {
   const { value, label, description } = fields_of(option);
-  if (!is_text(value)) problems.push(`${place}.value has to be a non-empty string`);
-  if (!is_text(label)) problems.push(`${place}.label has to be a non-empty string`);
+  if (!is_text(value)) problems.push(`${place}.value has to be a non-empty string; it is ${found(value)}`);
+  if (!is_text(label)) problems.push(`${place}.label has to be a non-empty string; it is ${found(label)}`);
   const checked = { value, label } as QuestionOption;
   if (is_text(description)) checked.description = description;
   return checked;

@@ -1,5 +1,5 @@
 /** One tool as users give it, read once and judged when the Agent is made. */
-import { is_thrown, message_of, SessionError } from "../errors.js";
+import { found, is_thrown, message_of, SessionError } from "../errors.js";
 import type { JsonObject } from "../json.js";
 import { input_schema, type Validator } from "../schema/schema.js";
 import { fields_of } from "../schema/standard.js";
@@ -99,7 +99,7 @@ function compile_executed(name: string, tool: unknown, owner: string): CompiledT
 
 function read(tool: unknown, owner: string): Definition {
   if (typeof tool !== "object" || tool === null || Array.isArray(tool)) {
-    throw refuse(owner, "it has to be an object with input_schema and execute");
+    throw refuse(owner, `it has to be an object with input_schema and execute, and is ${found(tool)}`);
   }
   try {
     const fields = fields_of(tool);
@@ -141,7 +141,7 @@ function with_generators(run: (input: unknown, context: object) => unknown): Exe
 function replay_of(resume: unknown, owner: string): boolean {
   if (resume === undefined) return false;
   if (resume === "replay") return true;
-  throw refuse(owner, `resume can only be "replay" or left out, not ${printed(resume)}`);
+  throw refuse(owner, `resume can only be "replay" or left out, not ${found(resume)}`);
 }
 
 interface Primitives {
@@ -156,11 +156,7 @@ function optional<Kind extends keyof Primitives>(
   field: string,
 ): Primitives[Kind] | undefined {
   if (value === undefined) return undefined;
-  const found: string = typeof value;
-  if (found === kind) return value as Primitives[Kind];
-  throw refuse(owner, `${field} has to be a ${kind}, not ${printed(value)}`);
-}
-
-function printed(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : `a ${typeof value}`;
+  const given: string = typeof value;
+  if (given === kind) return value as Primitives[Kind];
+  throw refuse(owner, `${field} has to be a ${kind}, not ${found(value)}`);
 }

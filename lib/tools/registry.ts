@@ -1,7 +1,7 @@
 /** The Agent's tools: how the core and the model are told about them, and how their code is run. */
 import { isDeepStrictEqual } from "node:util";
 import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
-import { is_thrown, message_of, SessionError } from "../errors.js";
+import { found, is_thrown, message_of, SessionError } from "../errors.js";
 import { JsonError, type JsonObject, normalise } from "../json.js";
 import type { Verdict } from "../schema/schema.js";
 import { type CompiledTool, compile_tool, type ModelTool, type ToolSettings } from "./compile.js";
@@ -137,7 +137,7 @@ function entries_of(tools: unknown): [string, unknown][] {
   if (typeof tools !== "object" || tools === null || Array.isArray(tools)) {
     throw new SessionError(
       "INVALID_INPUT",
-      "tools has to be an object that names each tool: { my_tool: … }.",
+      `tools has to be an object that names each tool: { my_tool: … }; it is ${found(tools)}.`,
     );
   }
   return Object.entries(tools);
