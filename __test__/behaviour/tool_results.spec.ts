@@ -1,4 +1,4 @@
-import { type AnyTool, with_approval } from "@downcity/agent";
+import { type AnyTool, type ToolContext, with_approval } from "@downcity/agent";
 import { gate, next_interaction } from "@downcity/agent/testing";
 import { AskQuestionsTool } from "@downcity/agent/tools";
 import { expect, test } from "vitest";
@@ -308,6 +308,32 @@ on_each_store("What tools return", (store) => {
     expect(await session.interactions()).toHaveLength(1);
     expect((await session.respond(input(5 * 2 ** 20))).status).toBe("resolved");
     expect((await turn.finished).text).toBe("Done.");
+  });
+
+  test("a tool is told which call of which Session it is, and where it may look", async () => {
+    const seen: ToolContext[] = [];
+    const act = tool((_, context) => void seen.push(context));
+    const { session } = await open(store, [[{ call: "act", id: "call_a" }], "Done."], { tools: { act } });
+    const turn = await session.prompt({ query: "Go" });
+    await turn.finished;
+    const [call] = await calls_of(session);
+    expect(seen.map((context) => Object.fromEntries(Object.entries(context)))).toEqual([
+      {
+        session_id: session.id,
+        turn_id: turn.id,
+        step_id: call?.step_id,
+        tool_call_id: "call_a",
+        tool_name: "act",
+        workspace: null,
+        abort_signal: expect.any(AbortSignal),
+        resumed: false,
+        interactions: expect.objectContaining({
+          request: expect.any(Function),
+          approval: { request: expect.any(Function) },
+        }),
+      },
+    ]);
+    expect(call?.step_id).toMatch(/^step:/);
   });
 
   test("three tools of one step run at the same time", async () => {

@@ -3,7 +3,7 @@ import { next_interaction } from "@downcity/agent/testing";
 import { AskQuestionsTool } from "@downcity/agent/tools";
 import { expect, test } from "vitest";
 import { calls_of, open, refusal_of, reopen, results_in, run, tool } from "../support/session.js";
-import { on_each_store } from "../support/stores.js";
+import { memory_store, on_each_store, sqlite_store } from "../support/stores.js";
 import { answer_to } from "./support.js";
 
 const MIB = 2 ** 20;
@@ -16,11 +16,12 @@ function nested(depth: number): unknown {
 
 /** Runs with a memory of its own; prints what the call came to, and the memory held at the end in MiB. */
 const HUGE = `
-  import { Agent, memory } from "@downcity/agent";
+  import { Agent, memory, sqlite } from "@downcity/agent";
   import { ScriptedModel } from "@downcity/agent/testing";
   const act = { input_schema: { type: "object" }, execute: () => Buffer.alloc(300 * 2 ** 20, "x").latin1Slice() };
   const model = new ScriptedModel([[{ call: "act" }], "Done."]);
-  const agent = new Agent({ id: "sizes", storage: memory(), model, tools: { act } });
+  const storage = process.env.FILE ? sqlite(process.env.FILE) : memory();
+  const agent = new Agent({ id: "sizes", storage, model, tools: { act } });
   const session = await agent.sessions.create();
   await (await session.prompt({ query: "Go" })).finished;
   const { items } = await session.messages();
@@ -37,16 +38,21 @@ const HUGE = `
   console.log(JSON.stringify({ state, now }));
 `;
 
-test("a result of 300 MiB is let go of: memory returns to within 100 MiB of an empty process", () => {
-  const measure = (program: string) => {
-    const flags = ["--expose-gc", "--input-type=module", "-e", program];
-    return JSON.parse(execFileSync(process.execPath, flags, { encoding: "utf8" }));
-  };
-  const empty = measure("console.log(Math.round(process.memoryUsage().rss / 2 ** 20))");
-  const { state, now } = measure(HUGE);
-  expect(state).toBe("failed");
-  expect(now).toBeLessThan(empty + 100);
-}, 60_000);
+test.each([memory_store, sqlite_store])(
+  "a result of 300 MiB is let go of: memory returns to within 100 MiB of an empty process ($name)",
+  (store) => {
+    const env = { ...process.env, FILE: store.place().file };
+    const measure = (program: string) => {
+      const flags = ["--expose-gc", "--input-type=module", "-e", program];
+      return JSON.parse(execFileSync(process.execPath, flags, { encoding: "utf8", env }));
+    };
+    const empty = measure("console.log(Math.round(process.memoryUsage().rss / 2 ** 20))");
+    const { state, now } = measure(HUGE);
+    expect(state).toBe("failed");
+    expect(now).toBeLessThan(empty + 100);
+  },
+  60_000,
+);
 
 on_each_store("Sizes", (store) => {
   const results: [string, () => unknown, "completed" | "failed"][] = [
