@@ -274,6 +274,40 @@ on_each_store("What the next Agent finds", (store) => {
     expect((await calls_of(session))[1]?.input).toEqual(input);
   });
 
+  test.each(["v2", "v3", "v4"] as const)(
+    "what the provider attached goes back as it came, in order, though the next Agent gets the answers (%s)",
+    async (specification) => {
+      const { tool: act } = gated_tool();
+      const metadata = (n: number) => ({ own: { z: n, a: [{ signature: `s${n}` }] } });
+      const step = [
+        { reasoning: "", metadata: metadata(1) },
+        { call: "act", id: "yes", input: { z: 1, a: 2 }, metadata: metadata(2) },
+        { reasoning: "More", metadata: metadata(3) },
+        { call: "act", id: "no", metadata: metadata(4) },
+        { call: "act", id: "bad", arguments: '{"a":', metadata: metadata(5) },
+        { text: "So", metadata: metadata(6) },
+      ];
+      const options = { tools: { act }, specification };
+      const opened = await begin(store, [step], options);
+      await opened.session.prompt({ query: "Go" });
+      const asked = await pending_of(opened.session, 2);
+      const between = await hand_over(opened, [], options);
+      await between.session.respond(deny(of_call(asked, "no").interaction_id, "no"));
+      const { session, model } = await hand_over(between, ["Done."], options);
+      await session.respond(approve(of_call(asked, "yes").interaction_id));
+      expect((await end_of(session))?.text).toBe("Done.");
+      const content = model.prompts[0]?.find(({ role }) => role === "assistant")?.content;
+      const parts = content as { type: string; providerOptions: unknown; input?: unknown }[];
+      const [thought, call] = ["reasoning", "tool-call"];
+      expect(parts.map(({ type }) => type)).toEqual([thought, call, thought, call, call, "text"]);
+      expect(parts.map(({ providerOptions }) => JSON.stringify(providerOptions))).toEqual(
+        [1, 2, 3, 4, 5, 6].map((n) => JSON.stringify(metadata(n))),
+      );
+      expect(JSON.stringify(parts[1]?.input)).toBe('{"z":1,"a":2}');
+      expect(results_in(model.prompts[0]).map(({ toolCallId }) => toolCallId)).toEqual(["yes", "no", "bad"]);
+    },
+  );
+
   test("one call id in three Turns: each is decided by itself, the last one by another Agent", async () => {
     const { tool: act, runs } = gated_tool();
     const free: AgentTool = tool(({ n }) => `free ${n}`);

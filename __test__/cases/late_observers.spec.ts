@@ -107,7 +107,7 @@ on_each_store("Those who come late", (store) => {
   });
 
   // In Sessions of 50 Turns: what is looked at here is moments, not the length of a history.
-  const sessions = store.name === "memory" ? 4 : 1;
+  const sessions = store.name === "memory" ? 8 : 2;
   test(`in ${50 * sessions} Turns, a list that is read at any moment and what is heard after it are the whole`, {
     timeout: 60_000,
   }, async () => {
