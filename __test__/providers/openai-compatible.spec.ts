@@ -112,6 +112,43 @@ describe("tools", () => {
     );
   });
 
+  const user = { role: "user", content: "hi" };
+  const calling = (id: string, text = "{}") => ({
+    role: "assistant",
+    tool_calls: [{ id, type: "function", function: { name: "write", arguments: text } }],
+  });
+  const result = (tool_call_id: string, content = "ok") => ({ role: "tool", tool_call_id, content });
+  it.each<[string, object[], RegExp]>([
+    ["a call without its result", [user, calling("a")], /call a has no tool message/],
+    [
+      "a result that comes late",
+      [user, calling("a"), user, result("a")],
+      /call a has no tool message before/,
+    ],
+    ["a result of no call", [user, result("a")], /answers the unknown call a/],
+    ["an empty result", [user, calling("a"), result("a", "")], /has no content/],
+    [
+      "arguments that are no object",
+      [user, calling("a", "[1]"), result("a")],
+      /arguments that are no object/,
+    ],
+    ["a call without id", [user, calling(""), result("")], /a call without id/],
+    ["half a character", [{ role: "user", content: "a\ud83c" }], /half a character/],
+    [
+      "an assistant that says nothing",
+      [user, { role: "assistant", content: "" }],
+      /neither content nor calls/,
+    ],
+  ])("the server does refuse %s", async (_name, messages, words) => {
+    server = await OpenAiServer.start([{ text: "taken" }]);
+    const answer = await fetch(`${server.base_url}/chat/completions`, {
+      method: "POST",
+      body: JSON.stringify({ messages }),
+    });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { message: expect.stringMatching(words) } });
+  });
+
   it("the same id in a later step is paired within its own step", async () => {
     const call = (path: string) => ({
       calls: [{ id: "call_0", name: "write", arguments: `{"path":"${path}"}` }],
