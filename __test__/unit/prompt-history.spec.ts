@@ -115,6 +115,19 @@ describe("grouping", () => {
     expect(prompt_of([user({ type: "data", data: { a: 1 } })])).toEqual([{ role: "user", content }]);
   });
 
+  it("an empty text with nothing of a provider's own is left out", () => {
+    const empty = { text: "", provider_metadata: {} };
+    const own = { text: "", provider_metadata: { own: { s: 1 } } };
+    const parts = [
+      { type: "text", ...empty },
+      { type: "reasoning", ...empty },
+      { type: "reasoning", ...own },
+      { type: "text", ...own },
+    ];
+    const [, message] = prompt_of([user("hi"), assistant("s1", parts)]);
+    expect(content_of<{ type: string }>(message).map(({ type }) => type)).toEqual(["reasoning", "text"]);
+  });
+
   it("a thought that led to nothing is left out", () => {
     expect(prompt_of([user("hi"), assistant("s1", [reasoning("hm", { p: { s: 1 } })])])).toHaveLength(1);
   });

@@ -86,6 +86,11 @@ describe("assert_strict_prompt", () => {
       /the input of call a is no object/,
     ],
     ["S4: an empty text", [{ role: "user", content: [{ type: "text", text: "" }] }], /an empty text/],
+    [
+      "S4: an empty text with nothing beside it",
+      [{ role: "assistant", content: [{ type: "text", text: "", providerOptions: {} }] }],
+      /an empty text/,
+    ],
     ["S4: an empty message", [user, said()], /message 1 has no content/],
     [
       "S4: an empty output",

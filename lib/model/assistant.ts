@@ -60,17 +60,22 @@ function plain_content(part: Part, { specification }: Conversion): AssistantCont
   switch (part.type) {
     case "text":
       // Providers refuse text without a visible character, unless it is the bearer of something of their own.
-      if (part.text.trim() === "" && !part.provider_metadata) return [];
+      if (part.text.trim() === "" && bears_nothing(part)) return [];
       return [{ type: "text", text: well_formed(part.text), ...options_of(part) }];
     case "reasoning":
       // Empty reasoning still carries its signature.
-      if (part.text === "" && !part.provider_metadata) return [];
+      if (part.text === "" && bears_nothing(part)) return [];
       return [{ type: "reasoning", text: well_formed(part.text), ...options_of(part) }];
     case "file":
       return [assistant_file(part, specification)];
     default:
       return [];
   }
+}
+
+/** An empty object is nothing of a provider's own. */
+function bears_nothing({ provider_metadata }: { provider_metadata?: object }): boolean {
+  return provider_metadata === undefined || Object.keys(provider_metadata).length === 0;
 }
 
 function assistant_file(part: FilePart, specification: Specification): AssistantContent {

@@ -173,10 +173,10 @@ class Check {
     const { type, text, providerOptions } = part;
     if (!this.#contents.includes(String(type)))
       this.faults.push(`${place}: content of kind ${String(type)}, which this specification lacks`);
-    if (type === "text" && (typeof text !== "string" || (text === "" && !providerOptions)))
+    const bears_nothing = Object.keys(providerOptions ?? {}).length === 0;
+    if (type === "text" && (typeof text !== "string" || (text === "" && bears_nothing)))
       this.faults.push(`${place}: an empty text`);
-    if (type === "reasoning" && text === "" && !providerOptions)
-      this.faults.push(`${place}: empty reasoning`);
+    if (type === "reasoning" && text === "" && bears_nothing) this.faults.push(`${place}: empty reasoning`);
   }
 
   #parts(content: unknown, place: string): Fields[] {
