@@ -107,9 +107,9 @@ on_each_store("Those who come late", (store) => {
   });
 
   // In Sessions of 50 Turns: what is looked at here is moments, not the length of a history.
-  const sessions = store.name === "memory" ? 8 : 2;
+  const sessions = 10;
   test(`in ${50 * sessions} Turns, a list that is read at any moment and what is heard after it are the whole`, {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     for (let seed = 1; seed <= sessions; seed += 1) await join_at_random(store, random_numbers(seed), 50);
   });

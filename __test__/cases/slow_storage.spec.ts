@@ -6,16 +6,19 @@ import { approve, open, run, tool, until } from "../support/session.js";
 import { sqlite_store } from "../support/stores.js";
 import { begin, gated_tool } from "./support.js";
 
-/** Another program holds the write lock until it is told to go. */
-async function lock(file: string): Promise<() => Promise<void>> {
+/** Another program holds the write lock until it is told to go, and so much longer. */
+async function lock(file: string, seconds = 0): Promise<() => Promise<void>> {
   const program = `
-import sqlite3, sys
+import sqlite3, sys, time
 d = sqlite3.connect(sys.argv[1], isolation_level=None)
 d.execute("BEGIN IMMEDIATE")
 print("locked", flush=True)
 sys.stdin.read()
+time.sleep(float(sys.argv[2]))
 d.execute("ROLLBACK")`;
-  const child = spawn("python3", ["-c", program, file], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn("python3", ["-c", program, file, String(seconds)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   onTestFinished(() => void child.kill());
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   await new Promise<void>((resolve) => child.stdout.once("data", () => resolve()));
@@ -57,7 +60,7 @@ test("what is announced is in the file by then, and an answer to it waits for th
       if (asked === undefined || answering) return;
       stored.push(is_stored(file, asked.interaction_id));
       answering = Promise.resolve();
-      release = await lock(file);
+      release = await lock(file, 3);
       answering = session.respond(approve(asked.interaction_id));
       answering.then(() => resolve(), reject);
       // Reading goes on while the answer waits for the lock; it is still pending for everybody.
