@@ -26,6 +26,8 @@ export class Peer {
     private readonly send: (message: Asked) => void,
     /** Its process, where it has one of its own. */
     readonly signal: (name: NodeJS.Signals) => void,
+    /** Kills its process, and resolves when that is gone. */
+    readonly end: () => Promise<void>,
   ) {}
 
   take({ id, ...reply }: Reply & { id: number }): void {
@@ -54,9 +56,14 @@ export class Peer {
 function start(where: Where): Peer {
   if (where === "process") {
     const child = fork(PROGRAM, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
     const peer = new Peer(
       (message) => child.send(message),
       (name) => child.kill(name),
+      () => {
+        child.kill("SIGKILL");
+        return gone;
+      },
     );
     child.on("message", (message) => peer.take(message as never));
     onTestFinished(() => void child.kill("SIGKILL"));
@@ -67,7 +74,7 @@ function start(where: Where): Peer {
   };
   if (where === "thread") {
     const worker = new Worker(PROGRAM);
-    const peer = new Peer((message) => worker.postMessage(message), none);
+    const peer = new Peer((message) => worker.postMessage(message), none, none);
     worker.on("message", (message) => peer.take(message));
     onTestFinished(() => void worker.terminate());
     return peer;
@@ -75,7 +82,7 @@ function start(where: Where): Peer {
   const { make_handler } = createRequire(PROGRAM)("./handler.cjs") as Handlers;
   const handle = make_handler();
   const answer = async ({ id, ...request }: Asked) => peer.take({ id, ...(await handle(request)) });
-  const peer: Peer = new Peer((message) => void answer(message), none);
+  const peer: Peer = new Peer((message) => void answer(message), none, none);
   onTestFinished(() => void handle({ op: "dispose" }));
   return peer;
 }

@@ -1,5 +1,5 @@
 // What a peer does when it is asked: an Agent and one Session of it, in whatever process or thread this runs.
-const { appendFileSync } = require("node:fs");
+const { appendFileSync, existsSync } = require("node:fs");
 const { Agent, sqlite, with_approval } = require("@downcity/agent");
 const { ScriptedModel } = require("@downcity/agent/testing");
 
@@ -25,15 +25,29 @@ function tools_of(file) {
     resume: "replay",
     execute: async (_, { interactions }) => {
       enter("asks");
-      const { approved } = await interactions.approval.request({ payload: { operation: "tool" } });
+      const asking = interactions.approval.request({ payload: { operation: "tool" } });
+      const { approved } = await asking.catch((error) => {
+        enter(`asks: ${error.code ?? error.name}`);
+        throw error;
+      });
       return { approved };
     },
   };
-  return { gated, patient, asks };
+  /** Lets nothing else run in its process until it may. */
+  const busy = {
+    input_schema: ANY,
+    execute: () => {
+      enter("busy");
+      while (!existsSync(`${file}.enough`));
+      return "busy";
+    },
+  };
+  return { gated, patient, asks, busy };
 }
 
 function make_handler() {
   let agent;
+  let agent_model;
   let session;
   let turn;
   const seen = [];
@@ -43,7 +57,8 @@ function make_handler() {
   const operations = {
     agent: ({ file, script, lease_seconds }) => {
       const storage = sqlite(file);
-      agent = new Agent({ id: "peer", model: model(script), tools: tools_of(file), storage, lease_seconds });
+      agent_model = model(script);
+      agent = new Agent({ id: "peer", model: agent_model, tools: tools_of(file), storage, lease_seconds });
     },
     create: async () => {
       session = await agent.sessions.create({ session_id: "s" });
@@ -77,6 +92,8 @@ function make_handler() {
     },
     stop: () => session.stop(),
     set: ({ config }) => session.set(config),
+    set_model: ({ script }) => session.set({ model: model(script) }),
+    prompts: () => agent_model.prompts,
     status: () => session.status(),
     interactions: () => session.interactions(),
     messages: async () => (await session.messages()).items,
