@@ -72,7 +72,7 @@ export class AgentStore {
   }
 
   list(archived: boolean, page: PageRequest): Promise<Page<SessionItem>> {
-    return this.#bridge.call({ op: "list", archived, ...page });
+    return this.#bridge.list({ op: "list", archived, ...page });
   }
 
   /** Takes over every Session that nobody goes on with. */
@@ -83,7 +83,7 @@ export class AgentStore {
 
   /** What is pending in any Session, open or not, oldest first. */
   pending(page: PageRequest): Promise<Page<Interaction>> {
-    return this.#bridge.call({ op: "pending", ...page });
+    return this.#bridge.list({ op: "pending", ...page });
   }
 
   async change(op: "archive" | "remove", session_id: string): Promise<void> {

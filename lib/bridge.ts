@@ -45,6 +45,7 @@ export class Bridge {
   #scheduled = false;
   #draining = false;
   #ended = false;
+  #feeding: Promise<void> = Promise.resolve();
   /** Told each Mutation of the store's Sessions, while `feed` is on. */
   on_feed: ((mutation: Mutation) => void) | undefined;
 
@@ -86,10 +87,21 @@ export class Bridge {
   /** Whether the Mutations of all Sessions of the store are told, to `on_feed`. */
   feed(on: boolean): void {
     if (this.#native === undefined) return;
-    this.call({ op: "feed", on }).catch((error: unknown) => {
-      if (this.#ended) return;
-      process.emitWarning(`agent.subscribe tells nothing of this store: ${message_of(error)}`);
-    });
+    this.#feeding = this.call<unknown>({ op: "feed", on }).then(
+      () => {},
+      (error: unknown) => {
+        if (this.#ended) return;
+        process.emitWarning(`agent.subscribe tells nothing of this store: ${message_of(error)}`);
+      },
+    );
+  }
+
+  /**
+   * A reading of the whole store. A feed that was just begun begins before it: what one does not have, the other tells.
+   */
+  async list<Listed>(request: object): Promise<Listed> {
+    await this.#feeding;
+    return this.call<Listed>(request);
   }
 
   observe(handle: number, on: boolean): void {

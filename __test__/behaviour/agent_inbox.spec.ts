@@ -1,9 +1,11 @@
 /** What an Agent is asked, and told, over all its Sessions. */
+import { spawn } from "node:child_process";
 import { Agent, type Mutation, sqlite, Workspace, with_approval } from "@downcity/agent";
 import { next_interaction, ScriptedModel } from "@downcity/agent/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { approve, asking_tool, open, pending_of, refusal_of, run, tool } from "../support/session.js";
-import { on_each_store, temporary_folder } from "../support/stores.js";
+import { interactions_of } from "../support/fold.js";
+import { approve, asking_tool, open, pending_of, refusal_of, run, tool, until } from "../support/session.js";
+import { on_each_store, sqlite_store, temporary_folder } from "../support/stores.js";
 
 const ASKS = [{ call: "act", input: {} }];
 
@@ -67,6 +69,51 @@ on_each_store("An Agent's listener", (store) => {
     expect((await refusal_of(() => agent.subscribe(() => {}))).code).toBe("SESSION_CLOSED");
   });
 });
+
+test("what is asked between subscribing and listing is listed, or told", async () => {
+  const act = with_approval(tool(() => "ran"));
+  const opened = await open(sqlite_store, [ASKS, "Done."], { tools: { act }, observed: false });
+  const { agent, session, place } = opened;
+  const turn = await session.prompt({ query: "Go" });
+  await next_interaction(session);
+  const release = await locked(place.file as string);
+  // Waits for the lock. So does whoever begins to listen; a reader would not.
+  const requesting = session.interactions.request<never>({
+    type: "vote",
+    turn_id: turn.id,
+    payload: {},
+  } as never);
+  const known = new Set<string>();
+  agent.subscribe((mutation) => {
+    if (mutation.variant !== "part") return;
+    for (const { interaction_id } of interactions_of(mutation.part)) known.add(interaction_id);
+  });
+  const listing = agent.interactions();
+  await release();
+  for (const { interaction_id } of (await listing).items) known.add(interaction_id);
+  const { interaction_id, result } = await requesting;
+  result.catch(() => {});
+  await until(session, () => known.has(interaction_id));
+});
+
+/** Another program holds the write lock until it is told to go. */
+async function locked(file: string): Promise<() => Promise<void>> {
+  const program = `
+import sqlite3, sys
+d = sqlite3.connect(sys.argv[1], isolation_level=None)
+d.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+d.execute("ROLLBACK")`;
+  const child = spawn("python3", ["-c", program, file], { stdio: ["pipe", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill());
+  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  await new Promise<void>((resolve) => child.stdout.once("data", () => resolve()));
+  return () => {
+    child.stdin.end();
+    return ended;
+  };
+}
 
 on_each_store("An Agent's inbox", (store) => {
   test("pages through what is pending while it is answered, in Sessions that are open or not", async () => {
