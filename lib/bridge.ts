@@ -19,6 +19,9 @@ export interface SessionEvents {
 /** Takes an answer in the order of events, before any later event is dispatched. */
 type OnAnswer<Ok, Result> = (ok: Ok) => Result;
 
+/** How soon a feed that could not begin is begun again. */
+const FEED_RETRY_MS = 500;
+
 type Ask = (native: NativeAgent, ticket: number) => boolean;
 
 interface Ticket {
@@ -46,6 +49,9 @@ export class Bridge {
   #draining = false;
   #ended = false;
   #feeding: Promise<void> = Promise.resolve();
+  #feed_wanted = false;
+  #feed_warned = false;
+  #feed_again: NodeJS.Timeout | undefined;
   /** Told each Mutation of the store's Sessions, while `feed` is on. */
   on_feed: ((mutation: Mutation) => void) | undefined;
 
@@ -79,6 +85,7 @@ export class Bridge {
    */
   end(): void {
     this.#ended = true;
+    clearTimeout(this.#feed_again);
     if (this.#tickets.size > 0) return;
     this.#native?.close();
     this.#native = undefined;
@@ -86,14 +93,28 @@ export class Bridge {
 
   /** Whether the Mutations of all Sessions of the store are told, to `on_feed`. */
   feed(on: boolean): void {
+    clearTimeout(this.#feed_again);
+    this.#feed_again = undefined;
     if (this.#native === undefined) return;
+    this.#feed_wanted = on;
     this.#feeding = this.call<unknown>({ op: "feed", on }).then(
-      () => {},
-      (error: unknown) => {
-        if (this.#ended) return;
-        process.emitWarning(`agent.subscribe tells nothing of this store: ${message_of(error)}`);
+      () => {
+        this.#feed_warned = false;
       },
+      (error: unknown) => this.#feed_failed(error),
     );
+  }
+
+  /** The store may answer again; whoever listens is told once that it hears nothing meanwhile. */
+  #feed_failed(error: unknown): void {
+    if (this.#ended || !this.#feed_wanted) return;
+    if (!this.#feed_warned)
+      process.emitWarning(
+        `agent.subscribe tells nothing of this store until it answers: ${message_of(error)}`,
+      );
+    this.#feed_warned = true;
+    clearTimeout(this.#feed_again);
+    this.#feed_again = setTimeout(() => this.feed(true), FEED_RETRY_MS).unref();
   }
 
   /**

@@ -1,8 +1,10 @@
 /** What an Agent is asked, and told, over all its Sessions. */
 import { spawn } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { Agent, type Mutation, sqlite, Workspace, with_approval } from "@downcity/agent";
 import { next_interaction, ScriptedModel } from "@downcity/agent/testing";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { interactions_of } from "../support/fold.js";
 import { approve, asking_tool, open, pending_of, refusal_of, run, tool, until } from "../support/session.js";
 import { on_each_store, sqlite_store, temporary_folder } from "../support/stores.js";
@@ -68,6 +70,30 @@ on_each_store("An Agent's listener", (store) => {
     await agent.dispose();
     expect((await refusal_of(() => agent.subscribe(() => {}))).code).toBe("SESSION_CLOSED");
   });
+});
+
+test("a listener hears a store that was out of reach when it subscribed, and one warning says that it did not", async () => {
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  onTestFinished(() => warned.mockRestore());
+  const folder = join(temporary_folder(), "store");
+  writeFileSync(folder, "in the way");
+  const storage = sqlite(join(folder, "sessions.db"));
+  const agent = new Agent({ id: "behaviour", model: new ScriptedModel(() => "Hi."), storage });
+  onTestFinished(() => agent.dispose());
+  const heard: Mutation[] = [];
+  agent.subscribe((mutation) => void heard.push(mutation));
+  for (let attempt = 0; attempt < 2; attempt += 1)
+    expect((await refusal_of(agent.sessions.list())).code).toBe("STORAGE_UNAVAILABLE");
+  rmSync(folder);
+  const session = await agent.sessions.create();
+  const own: Mutation[] = [];
+  session.subscribe((mutation) => void own.push(mutation));
+  while (heard.length === 0) await run(session);
+  await run(session);
+  await expect.poll(() => heard.at(-1)).toEqual(own.at(-1));
+  expect(heard).toEqual(own.slice(-heard.length));
+  const words = warned.mock.calls.map(([warning]) => String(warning));
+  expect(words.filter((text) => text.includes("agent.subscribe tells nothing"))).toHaveLength(1);
 });
 
 test("what is asked between subscribing and listing is listed, or told", async () => {
