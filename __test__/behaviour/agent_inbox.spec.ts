@@ -175,10 +175,11 @@ on_each_store("An Agent's inbox", (store) => {
 });
 
 test("An Agent's inbox is that of the Workspace it is asked for", async () => {
+  // Made first, so that they are removed last: the Agent ends what waits in them.
+  const [one, two] = ["one", "two"].map((id) => new Workspace({ id, path: temporary_folder() }));
   const { tool: act } = asking_tool();
   const agent = new Agent({ id: "inbox", model: new ScriptedModel(() => ASKS), tools: { act } });
   onTestFinished(() => agent.dispose());
-  const [one, two] = ["one", "two"].map((id) => new Workspace({ id, path: temporary_folder() }));
   for (const workspace of [one, two]) {
     const session = await agent.sessions.create({ workspace, session_id: `in_${workspace?.id}` });
     await session.prompt({ query: "Go" });
