@@ -70,6 +70,33 @@ describe.each(EVERYWHERE)("One that was idle while another %s worked", (where) =
     expect(await seen()).toEqual(revisions);
   });
 
+  test("both answer in the same instant, 50 times: one wins, and what it said is done", async () => {
+    const place = new Place();
+    const rounds = Array.from({ length: 50 }, (_, round) => round);
+    const owner = await place.peer(
+      "agent",
+      rounds.flatMap((n) => [[{ call: "gated", input: { n } }], "Done."]),
+    );
+    await owner.ask("create");
+    const beside = await place.peer(where, []);
+    await beside.ask("get");
+    let approved = 0;
+    for (const round of rounds) {
+      await owner.ask("prompt", { query: `${round}` });
+      const interaction_id = await pending(owner);
+      await until(async () => (await pending(beside)) === interaction_id);
+      const inputs = [approve(interaction_id), deny(interaction_id)];
+      if (round % 3 === 0) inputs.reverse();
+      const replies = await Promise.all([owner.try("respond", inputs[0]), beside.try("respond", inputs[1])]);
+      const won = replies.find((reply) => reply.refused === undefined);
+      expect(replies.map(({ refused }) => refused).sort()).toEqual(["INTERACTION_TERMINAL", undefined]);
+      if (JSON.stringify(won).includes('"status":"resolved"')) approved += 1;
+      expect(await owner.ask("finished")).toMatchObject({ status: "completed", text: "Done." });
+      expect(place.entered()).toHaveLength(approved);
+    }
+    expect(JSON.stringify(await beside.ask("messages"))).toBe(JSON.stringify(await owner.ask("messages")));
+  });
+
   test("a model cannot be set beside the owner, and is as soon as there is none", async () => {
     const place = new Place();
     const owner = await place.peer("agent", GATED);
