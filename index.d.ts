@@ -230,8 +230,9 @@ export declare class Agent {
   ): Promise<Page<InteractionOfSession<T>>>;
   /**
    * Every Mutation from now on of all the Agent's Sessions in the stores it uses, each with its `session_id`,
-   * whether they are open here, in another process or nowhere. In order within a Session; a listener that throws
-   * disturbs nobody else.
+   * whether they are open here, in another process or nowhere. In order within a Session, soon after they are
+   * committed: where other processes commit too, perhaps later than a Turn's `finished` resolves here. A listener
+   * that throws disturbs nobody else.
    * @throws SessionError `SESSION_CLOSED` after `dispose()` or `detach()`
    */
   subscribe(listener: MutationListener): Unsubscribe;

@@ -1,6 +1,6 @@
 /** Checks of what callers pass, in words that say what to pass. */
 import type { ApprovalMode, SecurityOptions } from "../index.js";
-import { found, SessionError } from "./errors.js";
+import { found, is_thrown, message_of, SessionError } from "./errors.js";
 import { CARRIER_LIMITS, JsonError, type JsonValue, normalise } from "./json.js";
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
@@ -14,20 +14,25 @@ export function not_so(rule: string, value: unknown): SessionError {
   return invalid(`${rule}; it is ${found(value)}.`);
 }
 
-/** An object without keys that mean nothing: a misspelt option never goes unnoticed. */
+/** An object without keys that mean nothing: a misspelt option never goes unnoticed. Each is read once. */
 export function accept_options(
   value: unknown,
   method: string,
   keys: readonly string[],
 ): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid(`${method} takes an object: { ${keys.join(", ")} }; what is given is ${found(value)}.`);
+  const takes = `takes an object: { ${keys.join(", ")} }`;
+  try {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw invalid(`${method} ${takes}; what is given is ${found(value)}.`);
+    }
+    const unknown = Object.keys(value).find((key) => !keys.includes(key));
+    if (unknown !== undefined) throw invalid(`${method} knows no option \`${unknown}\`; it ${takes}.`);
+    const fields = value as Record<string, unknown>;
+    return Object.fromEntries(keys.filter((key) => key in fields).map((key) => [key, fields[key]]));
+  } catch (thrown) {
+    if (is_thrown(thrown, SessionError)) throw thrown;
+    throw invalid(`${method} ${takes}; what is given cannot be read: ${message_of(thrown)}.`);
   }
-  const unknown = Object.keys(value).find((key) => !keys.includes(key));
-  if (unknown !== undefined) {
-    throw invalid(`${method} knows no option \`${unknown}\`; it takes { ${keys.join(", ")} }.`);
-  }
-  return value as Record<string, unknown>;
 }
 
 /** The same where the object may be left out. */

@@ -35,10 +35,10 @@ on_each_store("An Agent's listener", (store) => {
     agent.subscribe((mutation) => void heard.push(`${mutation.variant} ${mutation.type}`));
     await run(session);
     await session.close();
-    expect(heard.at(-1)).toBe("session closed");
+    await expect.poll(() => heard.at(-1)).toBe("session closed");
     const ended = heard.length;
     await run(await agent.sessions.get(session.id));
-    expect(heard.slice(ended)).toContain("turn finish");
+    await expect.poll(() => heard.slice(ended)).toContain("turn finish");
     expect(heard.slice(ended).filter((told) => told === "turn start")).toHaveLength(1);
   });
 

@@ -137,6 +137,19 @@ test("a refusal names the argument, and what was found in its place", async () =
     [tools({ act: 7n }), /^tool "act": it has to be an object .* and is a bigint\.$/],
     [tools({ act: { input_schema: {}, execute() {}, title: 7 } }), /^tool "act": title .*, not 7\.$/],
   ];
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const throwing = Object.defineProperty({}, "query", {
+    enumerable: true,
+    get: () => {
+      throw new Error("not today");
+    },
+  });
+  refusals.push(
+    [() => session.prompt(loose(proxy)), /^prompt takes an object: .*; what is given cannot be read: .*\.$/],
+    [() => session.prompt(loose(throwing)), /^prompt takes .*; what is given cannot be read: not today\.$/],
+    [() => new Agent(loose(proxy)), /cannot be read: .*\.$/],
+  );
   for (const [refuse, words] of refusals) {
     const error = await problem_of(refuse, undefined);
     expect(error).toMatchObject({ code: "INVALID_INPUT", message: expect.stringMatching(words) });

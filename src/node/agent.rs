@@ -29,7 +29,8 @@ use crate::{
 pub struct NativeAgent {
     /// `None` once it was closed.
     agent: Option<Arc<Agent>>,
-    store: Arc<dyn Store>,
+    /// `None` once it was closed: what JavaScript has not collected yet must hold no file open.
+    store: Option<Arc<dyn Store>>,
     outbox: Arc<Outbox>,
 }
 
@@ -60,7 +61,7 @@ impl NativeAgent {
             let (host, clock) = (outbox.clone(), Arc::new(SystemClock));
             let outside = Outside { store: store.clone(), host, clock };
             let agent = Agent::new(&agent_id, settings, lease.unwrap_or(DEFAULT_LEASE), outside);
-            Ok(Self { agent: Some(agent), store, outbox })
+            Ok(Self { agent: Some(agent), store: Some(store), outbox })
         })
     }
 
@@ -69,8 +70,8 @@ impl NativeAgent {
     pub fn close(&mut self) -> napi::Result<()> {
         guarded(|| {
             self.agent = None;
-            if Arc::strong_count(&self.store) == 1 {
-                self.store.close();
+            if let Some(store) = self.store.take().filter(|store| Arc::strong_count(store) == 1) {
+                store.close();
             }
             Ok(())
         })
