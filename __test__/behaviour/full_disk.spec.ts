@@ -108,3 +108,43 @@ test("on a full disk an answer is refused and a result is kept, and the Turn goe
   expect((await calls_of(session))[1]).toMatchObject({ state: "completed", output: "x".repeat(500_000) });
   expect((await run(other, "More")).text).toBe("Fine.");
 });
+
+test("a process that starts on a full disk is told so, and goes on with what waits once there is space", async (context) => {
+  const disk = small_disk(4);
+  if (disk === undefined) return context.skip("mounting a small file system needs more rights");
+  const { tool: gated, runs } = gated_tool();
+  const model = new ScriptedModel((prompt) =>
+    JSON.stringify(prompt.at(-1)).includes("Go") ? [{ call: "gated" }] : "Fine.",
+  );
+  const agent_here = () => {
+    const storage = sqlite(join(disk, "sessions.db"));
+    const agent = new Agent({ id: "behaviour", model, tools: { gated }, storage });
+    onTestFinished(() => agent.dispose());
+    return agent;
+  };
+  const former = agent_here();
+  const begun = await former.sessions.create({ session_id: "s" });
+  await begun.prompt({ query: "Go" });
+  const [asked] = await pending_of(begun, 1);
+  await former.detach();
+
+  const filler = join(disk, "filler");
+  fill(filler);
+  const agent = agent_here();
+  for (const call of [
+    () => agent.sessions.get("s"),
+    () => agent.sessions.create(),
+    () => agent.interactions(),
+  ]) {
+    await expect(call()).rejects.toMatchObject({ code: "STORAGE_FULL", name: "SessionError" });
+  }
+  expect(model.requests).toHaveLength(1);
+
+  rmSync(filler);
+  const session = await agent.sessions.get("s");
+  expect(await session.interactions()).toEqual([asked]);
+  const turn = session.active_turn();
+  await session.respond(approve(asked?.interaction_id ?? ""));
+  expect(await turn?.finished).toMatchObject({ status: "completed", text: "Fine." });
+  expect(runs).toHaveLength(1);
+});

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use rusqlite::{Error, ErrorCode};
+use rusqlite::{Error, ErrorCode, ffi};
 
 use crate::storage::StoreError;
 
@@ -10,6 +10,10 @@ impl From<Error> for StoreError {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
+            // The index of the log could not be made as long as it has to be.
+            Error::SqliteFailure(cause, _) if cause.extended_code == ffi::SQLITE_IOERR_SHMSIZE => {
+                Self::Full(text)
+            }
             Error::SqliteFailure(cause, _) | Error::SqlInputError { error: cause, .. } => {
                 named(cause.code, text)
             }
