@@ -5,27 +5,14 @@
  * Everything that is handed out is a detached copy: changing it changes nothing. Every rejected call rejects
  * with a {@link SessionError} (a cancelled wait with an `AbortError`) and leaves the Session usable.
  */
-import type {
-  ApprovalDecision,
-  ApprovalRequest,
-  Interaction,
-  InteractionHandle,
-  InteractionRequest,
-  RespondInput,
-  SessionInteraction,
-} from "./types/interaction.js";
-import type {
-  ApprovalMode,
-  InteractionOfSession,
-  Message,
-  Mutation,
-  SessionSecurity,
-  Usage,
-} from "./types/message.js";
+import type { Interaction, SessionInteraction } from "./types/interaction.js";
+import type { ApprovalMode, InteractionOfSession } from "./types/message.js";
+import type { MutationListener, Session, Unsubscribe } from "./types/session.js";
 import type { AgentTool, AnyTool } from "./types/tool.js";
 
 export * from "./types/interaction.js";
 export * from "./types/message.js";
+export * from "./types/session.js";
 export * from "./types/shell.js";
 export * from "./types/tool.js";
 
@@ -44,6 +31,7 @@ export interface Storage {
   readonly [storage_brand]: true;
 }
 
+/** How {@link sqlite} writes. */
 export interface SqliteOptions {
   /**
    * `full`, the default, survives a power cut with every acknowledged change; `normal` is faster and survives a
@@ -62,7 +50,9 @@ export declare function memory(): Storage;
 export declare function sqlite(path: string, options?: SqliteOptions): Storage;
 
 export interface WorkspaceOptions {
+  /** A name of your own for it. */
   id: string;
+  /** Absolute, or relative to the current directory; it has to exist. */
   path: string;
 }
 
@@ -75,6 +65,7 @@ export declare class Workspace {
   readonly path: string;
 }
 
+/** Each code, why it comes and what to do about it: docs/errors.md. */
 export type SessionErrorCode =
   | "INVALID_INPUT"
   | "INVALID_RESPONSE"
@@ -99,6 +90,7 @@ export type SessionErrorCode =
   | "STORAGE_UNAVAILABLE"
   | "INTERNAL";
 
+/** One thing that is wrong with a value. */
 export interface Issue {
   /** Where in the value, as one would write it: `payload.answers[0].value`. */
   path: string;
@@ -133,10 +125,13 @@ export declare const SESSION_APPROVAL_RESPONSE_SCHEMA: {
 /** The optional tool that lets a model ask a person questions. */
 export declare const AskQuestionsTool: AgentTool;
 
+/** What an Agent works with. Nothing of it but `id` is stored with a Session. */
 export interface AgentOptions {
   /** Letters, digits and `._:-`, at most 128. Sessions are kept under it. */
   id: string;
+  /** What Turns ask; `session.set({ model })` gives a Session another one. */
   model?: AgentModel;
+  /** By the name the model calls them by. */
   tools?: { [name: string]: AnyTool };
   /** The system prompt. */
   instruction?: string;
@@ -154,14 +149,17 @@ export interface AgentOptions {
 }
 
 export interface SecurityOptions {
+  /** `ask`, the default, has a person decide; `always-allow` approves without asking. */
   approval_mode?: ApprovalMode;
 }
 
 export interface CreateSessionOptions {
+  /** What tools find as `context.workspace`. Without a `storage` of the Agent it also names the file. */
   workspace?: Workspace;
   /** Made by the Session where it is left out. */
   session_id?: string;
   security?: SecurityOptions;
+  /** JSON of your own, given back by `sessions.list`. */
   metadata?: { [key: string]: unknown };
 }
 
@@ -171,6 +169,7 @@ export interface StoreOptions {
 }
 
 export interface PageOptions extends StoreOptions {
+  /** 1 to 1000; 100 by default. */
   limit?: number;
   /** The `next` of the page before. */
   after?: string;
@@ -178,34 +177,39 @@ export interface PageOptions extends StoreOptions {
 
 export interface Page<Item> {
   items: Item[];
-  /** Set where there is more. */
+  /** For `after` of the next page; set where there is more. */
   next?: string;
 }
 
+/** A Session in a list. */
 export interface SessionItem {
   session_id: string;
   metadata?: { [key: string]: unknown };
   /** Milliseconds since the epoch. */
   created_at: number;
+  /** Milliseconds since the epoch. */
   updated_at: number;
   message_count: number;
+  /** Whether a Turn is unfinished, here or in another process. */
   state: "idle" | "running";
   /** How many Interactions are pending. */
   pending: number;
 }
 
+/** The Sessions of an Agent: `agent.sessions`. */
 export interface Sessions {
   /** @throws SessionError `SESSION_EXISTS`, `INVALID_INPUT`, `STORAGE_*` */
   create(options?: CreateSessionOptions): Promise<Session>;
   /**
    * Opens a Session; an open one gives the same object. A Turn that a crash left unfinished goes on.
-   * @throws SessionError `SESSION_NOT_FOUND`, `STORAGE_*`
+   * @throws SessionError `SESSION_NOT_FOUND`, `INVALID_INPUT`, `STORAGE_*`
    */
   get(session_id: string, options?: StoreOptions): Promise<Session>;
-  /** The most recently changed first. */
+  /** The most recently changed first. Archived ones are in `archived` alone. */
   list(options?: PageOptions): Promise<Page<SessionItem>>;
   /** Takes a Session out of `list`. @throws SessionError `SESSION_NOT_FOUND`, `SESSION_BUSY` */
   archive(session_id: string, options?: StoreOptions): Promise<void>;
+  /** The archived Sessions, the most recently changed first. */
   archived(options?: PageOptions): Promise<Page<SessionItem>>;
   /** Deletes a Session for good. @throws SessionError `SESSION_NOT_FOUND`, `SESSION_BUSY` */
   remove(session_id: string, options?: StoreOptions): Promise<void>;
@@ -216,6 +220,7 @@ export interface Sessions {
   claim(options?: StoreOptions): Promise<Session[]>;
 }
 
+/** Opens Sessions and works on them, with one model and one set of tools. */
 export declare class Agent {
   /**
    * @throws SessionError `INVALID_INPUT` for options or tools it cannot work with, `MODEL_INVALID` for a model
@@ -224,7 +229,7 @@ export declare class Agent {
   constructor(options: AgentOptions);
   readonly id: string;
   readonly sessions: Sessions;
-  /** What is pending in all Sessions of the store, open or not, oldest first. */
+  /** What is pending in all Sessions of the store, open or not, oldest first; archived ones are left out. */
   interactions<T extends Interaction = SessionInteraction>(
     options?: PageOptions,
   ): Promise<Page<InteractionOfSession<T>>>;
@@ -244,156 +249,6 @@ export declare class Agent {
   unref(): this;
   /** Undoes `unref()`. */
   ref(): this;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-export interface TextInput {
-  type: "text";
-  text: string;
-}
-
-/** Give either `url` or `data` (base64). */
-export interface FileInput {
-  type: "file";
-  media_type: string;
-  url?: string;
-  data?: string;
-  filename?: string;
-}
-
-export interface DataInput {
-  type: "data";
-  name?: string;
-  data: unknown;
-}
-
-export type QueryPart = TextInput | FileInput | DataInput;
-
-export interface PromptInput {
-  query: string | QueryPart[];
-  /** Withdraws the prompt before it is absorbed, and stops its Turn afterwards. */
-  signal?: AbortSignal;
-}
-
-export interface TurnResult {
-  turn_id: string;
-  /** `detached`: this process let go, the Turn itself goes on elsewhere. */
-  status: "completed" | "failed" | "stopped" | "detached";
-  /** Whether `status` is `completed`. */
-  success: boolean;
-  /** The text of the last step. */
-  text: string;
-  usage: Usage;
-  error?: string;
-  error_code?: string;
-}
-
-export interface TurnHandle {
-  /** The Turn the prompt belongs to; it changes when the prompt moves on to the next Turn. */
-  readonly id: string;
-  /** Null until the Turn has ended. */
-  readonly result: TurnResult | null;
-  /** Always resolves, after every Mutation of the Turn was delivered. */
-  readonly finished: Promise<TurnResult>;
-}
-
-export interface StopResult {
-  stopped: boolean;
-  turn_id?: string;
-  /** Prompts that were still queued and have been dropped. */
-  cancelled_prompts: number;
-  reason: "stopped" | "idle";
-}
-
-export interface SessionStatus {
-  session_id: string;
-  /** A Turn that waits for a person is `running`. */
-  state: "idle" | "running";
-  active_turn_id?: string;
-  security: SessionSecurity;
-}
-
-export interface SessionSnapshot {
-  session_id: string;
-  revision_of_session: number;
-  messages: Message[];
-  interactions: SessionInteraction[];
-  status: SessionStatus;
-}
-
-export interface MessagesOptions {
-  /** Only Messages before this `sequence`. */
-  before_sequence?: number;
-  /** 100 by default. */
-  limit?: number;
-}
-
-export interface MessagesPage {
-  /** Ascending. */
-  items: Message[];
-  /** For the page before; set where there is one. */
-  next_before_sequence?: number;
-}
-
-export interface SessionConfig {
-  security?: SecurityOptions;
-  model?: AgentModel;
-}
-
-export interface SetOptions {
-  /** Whether the change is kept as an action Part; true by default. */
-  persist_action?: boolean;
-  /** Whether subscribers are told; as `persist_action` by default. */
-  publish_mutation?: boolean;
-}
-
-export type MutationListener = (mutation: Mutation) => unknown;
-export type Unsubscribe = () => void;
-
-/** Callable: the pending Interactions, oldest first. Also the way a host asks something itself. */
-export interface SessionInteractions {
-  <T extends Interaction = SessionInteraction>(): Promise<T[]>;
-  /** @throws SessionError `TOOL_CALL_NOT_ACTIVE`, `INVALID_INPUT` */
-  request<T extends Interaction = SessionInteraction>(
-    input: InteractionRequest<T>,
-  ): Promise<InteractionHandle<T>>;
-  readonly approval: {
-    /** Waits for a person; passes at once under `always-allow`. Rejects with an `AbortError` when cancelled. */
-    request(input: ApprovalRequest): Promise<ApprovalDecision>;
-  };
-}
-
-/** A conversation with an agent. Made and opened by {@link Sessions}. */
-export interface Session {
-  readonly id: string;
-  readonly interactions: SessionInteractions;
-  /**
-   * Resolves as soon as the prompt is durably queued. During a Turn it joins that Turn at the next step.
-   * @throws SessionError `INVALID_INPUT`, `SESSION_CLOSED`, `STORAGE_*`
-   */
-  prompt(input: PromptInput): Promise<TurnHandle>;
-  /** Ends the Turn as `stopped` and drops queued prompts; it never waits for a tool. */
-  stop(): Promise<StopResult>;
-  /** Ends what runs, cancels what is pending and closes the handle. The Session can be opened again. */
-  close(): Promise<void>;
-  /** Closes the handle without ending anything. */
-  detach(): Promise<void>;
-  /** Every Mutation from now on, never on the caller's stack. A listener that throws disturbs nobody else. */
-  subscribe(listener: MutationListener): Unsubscribe;
-  /** A snapshot, and every Mutation after it, without gap or repeat. */
-  watch(listener: MutationListener): Promise<{ snapshot: SessionSnapshot; unsubscribe: Unsubscribe }>;
-  /** The same Mutations to iterate over. For a slow reader adjacent deltas of a Part are merged. */
-  mutations(options?: { signal?: AbortSignal }): AsyncIterableIterator<Mutation>;
-  messages(options?: MessagesOptions): Promise<MessagesPage>;
-  /**
-   * Answers a pending Interaction. Exactly one of any number of answers succeeds.
-   * @throws SessionError `INTERACTION_NOT_FOUND`, `INTERACTION_TERMINAL`, `RESPONSE_TYPE_MISMATCH`,
-   * `INVALID_RESPONSE`
-   */
-  respond<T extends Interaction = SessionInteraction>(input: RespondInput<T>): Promise<T>;
-  /** Takes effect at the next step of the Turn, else before the next prompt. @throws SessionError `INVALID_INPUT` */
-  set(config: SessionConfig, options?: SetOptions): Promise<void>;
-  status(): Promise<SessionStatus>;
-  active_turn(): TurnHandle | null;
+  /** As `dispose()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }

@@ -7,7 +7,7 @@
 //!
 //! - [`core`] decides. No clock, no I/O: every rule of a Session's life is here. Start with `core::engine`.
 //! - [`storage`] keeps. One trait; memory and SQLite fulfil it.
-//! - [`runtime`] takes each input through the flow above, one at a time for a Session.
+//! - [`runtime`] takes inputs through the flow above, one commit at a time for a Session.
 //! - [`shell`] runs commands, each below a helper process that ends it and may confine it.
 //! - `node` is the border to JavaScript: it converts and forwards.
 #![cfg_attr(not(feature = "node"), forbid(unsafe_code))]

@@ -28,7 +28,7 @@ pub(super) fn valid_id<'a>(what: &str, value: &'a Value) -> Result<&'a str, Refu
     })
 }
 
-/// An id that could not have been created belongs to no Session.
+/// The id of a Session; one that no Session can have is refused as such, before a store is asked.
 pub(super) fn existing_id(value: &Value) -> Result<String, RuntimeError> {
     Ok(valid_id("session_id", value)?.to_owned())
 }

@@ -1,4 +1,4 @@
-//! The store: one narrow trait, fulfilled by memory, SQLite and (later) PostgreSQL.
+//! The store: one narrow trait, fulfilled by memory and SQLite.
 //!
 //! Each "must" below is a case of the conformance suite that every store runs.
 //!

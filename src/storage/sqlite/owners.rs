@@ -131,7 +131,7 @@ impl Owners {
         Ok(())
     }
 
-    /// When the next beat is due, of those that own something.
+    /// Writes a beat for each that owns something, where its next one is due.
     pub fn beat(&self, db: &Connection) -> Result<(), StoreError> {
         for owner in self.due() {
             if db.prepare_cached(sql::OWNS_ANYTHING)?.query_row([&*owner], |row| row.get(0))? {
