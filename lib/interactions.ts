@@ -13,9 +13,9 @@ import type {
 import { accept_json, accept_options } from "./accept.js";
 import type { Bridge } from "./bridge.js";
 import { abort_error } from "./errors.js";
+import { fields_of } from "./fields.js";
 import type { JsonObject, JsonValue } from "./json.js";
 import { native_schema } from "./schema/native.js";
-import { fields_of } from "./schema/standard.js";
 
 /** Which call asks, for requests made inside a tool. */
 export interface AskingCall {

@@ -1,6 +1,6 @@
 /** Which models are taken. */
 import { is_thrown, message_of, SessionError } from "../errors.js";
-import { fields_of } from "../schema/standard.js";
+import { fields_of } from "../fields.js";
 
 /** The AI SDK's specifications of a LanguageModel. */
 export type Specification = "v2" | "v3" | "v4";

@@ -1,6 +1,6 @@
 /** Asks a model and reads its stream. Whether to try again, and what it all means, is decided in the core. */
 
-import { fields_of } from "../schema/standard.js";
+import { fields_of } from "../fields.js";
 import type { ModelTool } from "../tools/compile.js";
 import type { AcceptedModel, Specification } from "./accept.js";
 import type { ModelEvent, ModelSink } from "./events.js";

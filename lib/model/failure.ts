@@ -1,6 +1,6 @@
 /** Reads what went wrong with a model request, whatever was thrown. */
 import { message_of } from "../errors.js";
-import { fields_of } from "../schema/standard.js";
+import { fields_of } from "../fields.js";
 import type { ModelEvent } from "./events.js";
 
 type Failed = Extract<ModelEvent, { type: "failed" }>;

@@ -1,9 +1,7 @@
 /** Reads single parts of a model's stream leniently: a missing or odd field never ends the stream. */
+import { type Fields, fields_of } from "../fields.js";
 import { JsonError, type JsonObject, normalise, well_formed } from "../json.js";
-import { fields_of } from "../schema/standard.js";
 import type { FinishReason, ModelEvent, ModelUsage } from "./events.js";
-
-type Fields = { readonly [key: PropertyKey]: unknown };
 
 export function text_of(value: unknown): string {
   return typeof value === "string" ? value : "";

@@ -1,13 +1,11 @@
 /** Translates the parts of a model's stream, specification v2 to v4, into events for the core. */
 import { message_of } from "../errors.js";
+import { type Fields, fields_of } from "../fields.js";
 import { type JsonObject, type JsonValue, normalise, SurrogateJoiner, well_formed } from "../json.js";
-import { fields_of } from "../schema/standard.js";
 import type { Specification } from "./accept.js";
 import { arguments_of } from "./arguments.js";
 import type { CallStart, ModelEvent, ModelSink } from "./events.js";
 import { file_of, metadata_of, source_of, text_of } from "./parts.js";
-
-type Fields = { readonly [key: PropertyKey]: unknown };
 
 /** Says which provider ids the Session has used. */
 export interface CallIds {

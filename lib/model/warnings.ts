@@ -1,7 +1,7 @@
 /** What a model warns about: a setting or tool it does not support, content it left out. */
 import { createHash } from "node:crypto";
+import { type Fields, fields_of } from "../fields.js";
 import { well_formed } from "../json.js";
-import { fields_of } from "../schema/standard.js";
 
 /** Said already, by digest: a model repeats its warnings with every request, and one may quote a whole part. */
 const said = new Set<string>();
@@ -31,7 +31,7 @@ function report(message: string): void {
 }
 
 /** v2 names a setting or a tool, v3 and v4 a feature; all may have words. */
-function text_of(warning: { readonly [key: PropertyKey]: unknown }): string {
+function text_of(warning: Fields): string {
   const { type, setting, feature, tool, details, message } = warning;
   const subject = [setting, feature, fields_of(tool).name].find((name) => typeof name === "string");
   const words = [details, message].find((text) => typeof text === "string" && text !== "");

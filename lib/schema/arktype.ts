@@ -1,8 +1,8 @@
 /** arktype's types, which describe themselves; what they cannot say is asked for by name. */
 import { message_of } from "../errors.js";
+import { fields_of } from "../fields.js";
 import { marked, NEVER, without_marks } from "./marked.js";
 import { refused } from "./refusal.js";
-import { fields_of } from "./standard.js";
 
 /** What arktype hands over of a node it has no JSON Schema for. */
 interface Unsaid {

@@ -1,8 +1,9 @@
 /** Finds the JSON Schema of a schema's input side, through the schema object itself. */
 import { message_of } from "../errors.js";
+import { type Fields, fields_of } from "../fields.js";
 import { arktype_json_schema } from "./arktype.js";
 import { refused } from "./refusal.js";
-import { fields_of, is_ai_sdk_schema, is_zod3, standard_of } from "./standard.js";
+import { is_ai_sdk_schema, is_zod3, standard_of } from "./standard.js";
 import { valibot_json_schema } from "./valibot.js";
 import { zod_json_schema } from "./zod.js";
 import { zod3_json_schema } from "./zod3.js";
@@ -28,8 +29,6 @@ function ai_sdk_json_schema(schema: unknown, place: string): unknown {
   }
   return plain_json_schema(jsonSchema, place);
 }
-
-type Fields = { readonly [key: PropertyKey]: unknown };
 
 function standard_schema(schema: unknown, standard: Fields, place: string): unknown {
   if (standard.vendor === "arktype") return arktype_json_schema(schema, place);

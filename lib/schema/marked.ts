@@ -1,7 +1,7 @@
 /** What a library's converter could not say is marked where it stands, so that messages can name the place. */
 import { SessionError } from "../errors.js";
+import { fields_of } from "../fields.js";
 import { path_segment } from "../json.js";
-import { fields_of } from "./standard.js";
 
 const MARK = "x-downcity-not-json";
 

@@ -1,15 +1,7 @@
 /** Standard Schema v1 and the AI SDK's own schema objects, recognised by what they offer. */
 import { message_of } from "../errors.js";
+import { type Fields, fields_of } from "../fields.js";
 import type { SchemaIssue, Validator, Verdict } from "./schema.js";
-
-type Fields = { readonly [key: PropertyKey]: unknown };
-
-/** The members of an object or a function (arktype's schemas are functions); nothing for anything else. */
-export function fields_of(value: unknown): Fields {
-  return (typeof value === "object" && value !== null) || typeof value === "function"
-    ? (value as Fields)
-    : {};
-}
 
 /** Whether it is a schema of zod 3, of any version and any copy of it. */
 export function is_zod3(schema: unknown): boolean {

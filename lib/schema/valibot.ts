@@ -1,9 +1,9 @@
 /** valibot schemas, described by `@valibot/to-json-schema` of the user's own installation. */
 import { message_of } from "../errors.js";
+import { fields_of } from "../fields.js";
 import { load_installed } from "./load.js";
 import { marked, NEVER, without_marks } from "./marked.js";
 import { refused } from "./refusal.js";
-import { fields_of } from "./standard.js";
 
 const CONVERTER = "@valibot/to-json-schema";
 

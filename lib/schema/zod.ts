@@ -1,10 +1,10 @@
 /** zod 4 schemas, whose `toJSONSchema` lets each node be looked at. This package does not depend on zod. */
 import { message_of, SessionError } from "../errors.js";
+import { fields_of } from "../fields.js";
 import { path_segment } from "../json.js";
 import { load_installed } from "./load.js";
 import { ADVICE } from "./marked.js";
 import { refused } from "./refusal.js";
-import { fields_of } from "./standard.js";
 
 /** What zod hands to `override` for every node. */
 interface Node {

@@ -1,7 +1,6 @@
 /** What the checks of zod 3's strings and numbers say in a JSON Schema. zod itself judges them all. */
-import { fields_of } from "./standard.js";
+import { type Fields, fields_of } from "../fields.js";
 
-type Fields = { readonly [key: PropertyKey]: unknown };
 type Described = { [keyword: string]: unknown };
 
 const FORMATS: { readonly [kind: string]: string | undefined } = Object.assign(Object.create(null), {

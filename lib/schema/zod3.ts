@@ -1,10 +1,9 @@
 /** zod 3 schemas, which cannot describe themselves: the input side, read off their definitions. */
+import { type Fields, fields_of } from "../fields.js";
 import { JsonError, normalise } from "../json.js";
 import { marked, NEVER, without_marks } from "./marked.js";
-import { fields_of } from "./standard.js";
 import { number_schema, string_schema } from "./zod3-checks.js";
 
-type Fields = { readonly [key: PropertyKey]: unknown };
 type Described = { [keyword: string]: unknown };
 
 /** Deeper than this there is no end: a lazy schema that makes a new one each time. */

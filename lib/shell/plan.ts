@@ -1,8 +1,8 @@
 /** What a call of the Shell comes to: what runs, where, and whether the sandbox holds it. */
 import type { ShellInput } from "../../types/shell.js";
 import type { ToolCallInfo, ToolContext } from "../../types/tool.js";
+import { fields_of } from "../fields.js";
 import type { JsonObject } from "../json.js";
-import { fields_of } from "../schema/standard.js";
 import { APPROVED } from "../tools/context.js";
 import { type GateVerdict, TELLS, type TellingRule } from "../tools/define.js";
 import { environment_of, type ShellSettings } from "./options.js";

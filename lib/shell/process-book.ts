@@ -1,8 +1,8 @@
 /** The long-running processes of Sessions, each found only by the Session that started it. */
 import { randomUUID } from "node:crypto";
 import type { ToolContext } from "../../types/tool.js";
+import { fields_of } from "../fields.js";
 import type { LazyAbort } from "../lazy-abort.js";
-import { fields_of } from "../schema/standard.js";
 import { SESSION_LIFE } from "../tools/context.js";
 import type { CommandPlan } from "./plan.js";
 import type { ShellProcess } from "./process.js";

@@ -1,9 +1,7 @@
 /** A check of prompts that is as strict as the strictest providers together. */
+import { type Fields, fields_of } from "../fields.js";
 import type { Specification } from "../model/accept.js";
-import { fields_of } from "../schema/standard.js";
 import { well_formed } from "../text.js";
-
-type Fields = { readonly [key: PropertyKey]: unknown };
 
 /** What is wrong with a prompt, every fault with its place. */
 export class StrictPromptError extends Error {

@@ -1,8 +1,9 @@
 /** Tools made with the AI SDK's `tool()`, of its lines 5, 6 and 7; so also those of its MCP client. */
+import { type Fields, fields_of } from "../fields.js";
 import { type JsonObject, normalise } from "../json.js";
-import { fields_of, standard_of } from "../schema/standard.js";
+import { standard_of } from "../schema/standard.js";
 import type { GateRule } from "./define.js";
-import { type Definition, type Execute, type Fields, refuse, rules_of } from "./definition.js";
+import { type Definition, type Execute, refuse, rules_of } from "./definition.js";
 import { is_provider_tool } from "./provider.js";
 import { is_async_iterable, run_through } from "./streaming.js";
 

@@ -7,7 +7,7 @@ import type {
 } from "../../types/interaction.js";
 import type { AgentTool, ToolContext } from "../../types/tool.js";
 import { found } from "../errors.js";
-import { fields_of } from "../schema/standard.js";
+import { fields_of } from "../fields.js";
 
 const OPTION = {
   type: "object",

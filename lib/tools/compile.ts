@@ -1,11 +1,11 @@
 /** One tool as users give it, read once and judged when the Agent is made. */
 import { found, is_thrown, message_of, SessionError } from "../errors.js";
+import { type Fields, fields_of } from "../fields.js";
 import type { JsonObject } from "../json.js";
 import { input_schema, type Validator } from "../schema/schema.js";
-import { fields_of } from "../schema/standard.js";
 import { as_ai_sdk, read_ai_sdk } from "./ai-sdk.js";
 import { type GateRule, tells } from "./define.js";
-import { type Definition, type Execute, type Fields, refuse, rules_of } from "./definition.js";
+import { type Definition, type Execute, refuse, rules_of } from "./definition.js";
 import { check_provider_runs, is_provider_tool, type ProviderTool, provider_tool } from "./provider.js";
 import { is_generator, run_through } from "./streaming.js";
 

@@ -1,5 +1,6 @@
 /** What is read of a tool, whichever kind it is. */
 import { SessionError } from "../errors.js";
+import type { Fields } from "../fields.js";
 import type { JsonObject } from "../json.js";
 import { GATES, type GateRule } from "./define.js";
 import type { Preliminary } from "./streaming.js";
@@ -21,8 +22,6 @@ export interface Definition {
   /** What else the model's provider is told. */
   more?: JsonObject;
 }
-
-export type Fields = { readonly [key: PropertyKey]: unknown };
 
 /** The rules that `with_approval` has put on a tool. */
 export function rules_of(fields: Fields): readonly GateRule[] {

@@ -1,7 +1,7 @@
 /** The tools of an MCP server, through a client of the official SDK; this package does not depend on it. */
 import type { AiSdkTool } from "../../types/tool.js";
 import { SessionError } from "../errors.js";
-import { fields_of } from "../schema/standard.js";
+import { type Fields, fields_of } from "../fields.js";
 
 /** What is used of `Client` of `@modelcontextprotocol/sdk`. */
 export interface McpClient {
@@ -26,8 +26,6 @@ export interface McpToolsOptions {
   /** Milliseconds without an answer or a sign of progress after which a call fails; the SDK's default is a minute. */
   timeout?: number;
 }
-
-type Fields = { readonly [key: PropertyKey]: unknown };
 
 /**
  * The tools of a connected MCP client, for `new Agent({ tools })`. A result that the server marks as an error fails the

@@ -3,8 +3,8 @@
  * kept in this one shape, whichever line of the AI SDK the tool is of; each request has it as its specification does.
  */
 import { message_of } from "../errors.js";
+import { type Fields, fields_of } from "../fields.js";
 import { type JsonObject, type JsonValue, normalise } from "../json.js";
-import { fields_of } from "../schema/standard.js";
 
 export type ModelOutput =
   | { type: "text" | "error-text"; text: string }
@@ -32,8 +32,6 @@ export interface FileItem {
 }
 
 type ToModelOutput = (argument: unknown) => unknown;
-type Fields = { readonly [key: PropertyKey]: unknown };
-
 /** Never rejects. Where it fails, the model is not shown the result itself: it may have been meant to be kept from it. */
 export async function model_output_of(
   to_model_output: ToModelOutput,

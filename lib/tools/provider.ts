@@ -1,7 +1,7 @@
 /** Tools that a provider defines, such as `openai.tools.webSearch()`: it knows what they are, and runs most of them. */
+import { type Fields, fields_of } from "../fields.js";
 import { type JsonObject, normalise } from "../json.js";
-import { fields_of } from "../schema/standard.js";
-import { type Fields, refuse, rules_of } from "./definition.js";
+import { refuse, rules_of } from "./definition.js";
 
 /** How a model is told about such a tool: `provider-defined` is what specification v2 calls it. */
 export interface ProviderTool {

@@ -9,8 +9,8 @@ import type {
 } from "../../types/shell.js";
 import type { ToolContext } from "../../types/tool.js";
 import { invalid } from "../accept.js";
+import { fields_of } from "../fields.js";
 import type { JsonObject } from "../json.js";
-import { fields_of } from "../schema/standard.js";
 import { accept_shell, confinement_in_words, type ShellSettings } from "../shell/options.js";
 import { ask_for, command_rule, permitted_plan, process_plan } from "../shell/plan.js";
 import { end_of, has_ended, type ProcessSnapshot, ShellProcess } from "../shell/process.js";

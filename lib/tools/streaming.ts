@@ -1,5 +1,5 @@
 /** Tools that yield preliminary results before the last one. */
-import { fields_of } from "../schema/standard.js";
+import { fields_of } from "../fields.js";
 
 /** Takes each preliminary result as it is yielded. */
 export type Preliminary = (result: unknown) => void;
