@@ -212,10 +212,9 @@ impl Draft<'_> {
                 InteractionSource { source_type: SourceType::Execution, tool_call_id: None, tool_name },
             ));
         };
-        let going_on = |state| matches!(state, ToolState::Running | ToolState::WaitingUser);
         let part = turn
             .call(tool_call_id)
-            .filter(|part| part.tool().is_some_and(|tool| going_on(tool.state)))
+            .filter(|part| part.tool().is_some_and(|tool| tool.state.is_active()))
             .filter(|part| part.row.call.as_ref().is_some_and(|call| call.execution_started))
             .ok_or_else(|| {
                 inactive(format!(

@@ -108,9 +108,8 @@ fn abandoned(state: &SessionState, before: &SessionState) -> Vec<Effect> {
     let streaming = turn.row.step.as_ref().filter(|step| step.phase == StepPhase::Model && now.is_none());
     let mut effects: Vec<Effect> =
         streaming.map(|step| Effect::AbortModel { step_id: step.step_id.clone() }).into_iter().collect();
-    let goes_on = |part: &LivePart| part.tool().is_some_and(|tool| !tool.state.is_terminal());
-    for part in turn.parts.iter().filter(|part| goes_on(part)) {
-        let still = now.and_then(|now| now.part(part.id())).is_some_and(goes_on);
+    for part in turn.parts.iter().filter(|part| part.is_open_call()) {
+        let still = now.and_then(|now| now.part(part.id())).is_some_and(LivePart::is_open_call);
         let tool = part.tool().expect("only calls go on");
         if !still {
             effects.push(Effect::AbortTool { tool_call_id: tool.tool_call_id.clone() });

@@ -325,3 +325,18 @@ pub struct OpenRows {
     /// All replay records of those Parts' calls.
     pub replay_records: Vec<ReplayRecordRow>,
 }
+
+impl OpenRows {
+    /// Those of a Session of which nothing is unfinished.
+    pub fn of(session: SessionRow) -> Self {
+        Self {
+            session,
+            queue: Vec::new(),
+            turn: None,
+            messages: Vec::new(),
+            parts: Vec::new(),
+            interactions: Vec::new(),
+            replay_records: Vec::new(),
+        }
+    }
+}

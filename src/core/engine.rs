@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::{
-    change::{Commit, OpenRows, SessionRow},
+    change::{Commit, OpenRows},
     draft::Draft,
     effect::Effect,
     error::Refusal,
@@ -107,12 +107,7 @@ impl Proposal {
 }
 
 impl Engine {
-    /// A Session that was just created.
-    pub fn created(settings: Arc<Settings>, row: SessionRow) -> Self {
-        Self { settings, state: SessionState::new(row) }
-    }
-
-    /// A Session as a store has it. Its first input is [`Input::Open`].
+    /// A Session as a store has it, new or not. Its first input is [`Input::Open`].
     pub fn restored(settings: Arc<Settings>, rows: OpenRows) -> Self {
         Self { settings, state: SessionState::restore(rows) }
     }
@@ -154,8 +149,12 @@ impl Engine {
                 draft.effect(Effect::Answer { ticket, result: Err(refusal) });
             }
         }
-        let outcome = draft.finish();
-        conclude(outcome)
+        match draft.finish() {
+            (next, Some(commit), effects) => {
+                Decided::Proposed(Box::new(Proposal { commit: Arc::new(commit), next, effects }))
+            }
+            (next, None, effects) => Decided::Settled(Box::new(Settlement { next, effects })),
+        }
     }
 
     /// Takes over what was decided without anything to write; the effects may go out.
@@ -172,13 +171,6 @@ impl Engine {
         assert_eq!(proposal.commit.commit_id, receipt.commit_id, "a receipt settles the commit it names");
         self.state = proposal.next;
         proposal.effects
-    }
-}
-
-fn conclude((next, commit, effects): (SessionState, Option<Commit>, Vec<Effect>)) -> Decided {
-    match commit {
-        Some(commit) => Decided::Proposed(Box::new(Proposal { commit: Arc::new(commit), next, effects })),
-        None => Decided::Settled(Box::new(Settlement { next, effects })),
     }
 }
 

@@ -196,8 +196,14 @@ pub enum ToolState {
 }
 
 impl ToolState {
+    /// The call has ended, and never changes again.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
+    }
+
+    /// The call is being executed, or waits for a person meanwhile.
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::Running | Self::WaitingUser)
     }
 }
 

@@ -71,13 +71,13 @@ impl Draft<'_> {
     /// Goes on with each call that can, and ends the others.
     fn recover_calls(&mut self) {
         let mut failed = false;
-        for part_id in self.parts_where(is_open_call) {
+        for part_id in self.parts_where(is_our_open_call) {
             failed |= !self.recover_call(&part_id);
         }
         if self.state.turn.is_none() {
             return;
         }
-        let goes_on = !self.parts_where(|part| is_open_call(part) || waits_at_provider(part)).is_empty();
+        let goes_on = !self.parts_where(|part| is_our_open_call(part) || waits_at_provider(part)).is_empty();
         if failed && !goes_on {
             self.give_up_turn();
         } else {
@@ -153,9 +153,10 @@ impl Draft<'_> {
 
 /// It needs no tool of ours: an approval that is pending waits on, and one that was given is told next.
 fn waits_at_provider(part: &LivePart) -> bool {
-    part.tool().is_some_and(|tool| !tool.state.is_terminal() && tool.provider_approval.is_some())
+    part.is_open_call() && part.tool().is_some_and(|tool| tool.provider_approval.is_some())
 }
 
-fn is_open_call(part: &LivePart) -> bool {
-    part.tool().is_some_and(|tool| !tool.state.is_terminal() && !tool.provider_executed)
+/// A call that has not ended and that a tool of ours runs.
+fn is_our_open_call(part: &LivePart) -> bool {
+    part.is_open_call() && part.tool().is_some_and(|tool| !tool.provider_executed)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{
     ask::Request,
-    change::{Change, ReplayRecordRow},
+    change::{Change, Durability, ReplayRecordRow},
     draft::Draft,
     effect::Effect,
     error::{Code, Refusal},
@@ -46,7 +46,7 @@ impl Draft<'_> {
         else {
             return Replay::Mismatch;
         };
-        let resumed = self.turn_mut().resumed.iter_mut().find(|resumed| resumed.part_id == *part_id);
+        let resumed = self.turn_mut().resumed_mut(part_id);
         resumed.expect("only resumed calls have unmatched records").used.push(record.position);
         match &record.interaction_id {
             None => Replay::AutoApproved,
@@ -75,10 +75,10 @@ impl Draft<'_> {
             request: Json::new(request.own.clone()),
             interaction_id: interaction_id.map(str::to_owned),
         };
-        self.raise_durability(super::change::Durability::Power);
+        self.raise_durability(Durability::Power);
         self.changes.push(Change::ReplayRecord(row.clone()));
         let turn = self.turn_mut();
-        if let Some(resumed) = turn.resumed.iter_mut().find(|resumed| resumed.part_id == part_id) {
+        if let Some(resumed) = turn.resumed_mut(&part_id) {
             resumed.used.push(row.position);
         }
         turn.replay_records.push(Arc::new(row));
@@ -124,8 +124,9 @@ impl Draft<'_> {
         self.effect(Effect::AbortTool { tool_call_id });
     }
 
-    /// Notes that a resumed call's arguments no longer pass: what it asked stays and can be answered.
-    pub fn resumed_call_is_stuck(&mut self, tool_call_id: &str, why: &str) -> bool {
+    /// A resumed call's arguments no longer pass: it fails, once what it asked is answered. False where the call was
+    /// not resumed.
+    pub fn give_up_resumed_call(&mut self, tool_call_id: &str, why: &str) -> bool {
         let Some(turn) = &mut self.state.turn else { return false };
         let Some(part_id) = turn.call(tool_call_id).map(|part| part.id().to_owned()) else { return false };
         if turn.resumed(&part_id).is_none() {
@@ -134,10 +135,9 @@ impl Draft<'_> {
         if !turn.has_pending(&part_id) {
             self.fail_call(&part_id, ToolErrorCode::CannotGoOn, why);
             self.end_step_when_done();
-            return true;
+        } else if let Some(resumed) = turn.resumed_mut(&part_id) {
+            resumed.stuck = Some(why.to_owned());
         }
-        let resumed = turn.resumed.iter_mut().find(|resumed| resumed.part_id == part_id);
-        resumed.expect("it was just found").stuck = Some(why.to_owned());
         true
     }
 

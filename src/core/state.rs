@@ -101,6 +101,11 @@ impl LivePart {
         }
     }
 
+    /// It is a tool call that has not ended.
+    pub fn is_open_call(&self) -> bool {
+        self.tool().is_some_and(|tool| !tool.state.is_terminal())
+    }
+
     pub fn is_streaming(&self) -> bool {
         match &self.row.part.body {
             PartBody::Text(text) | PartBody::Reasoning(text) => text.state == PartState::Streaming,
@@ -166,6 +171,10 @@ impl Turn {
         self.resumed.iter().find(|resumed| resumed.part_id == part_id)
     }
 
+    pub fn resumed_mut(&mut self, part_id: &str) -> Option<&mut ResumedCall> {
+        self.resumed.iter_mut().find(|resumed| resumed.part_id == part_id)
+    }
+
     /// The records of a call that was resumed which nothing it asked has matched yet.
     pub fn unmatched(&self, part: &LivePart) -> Vec<&Arc<ReplayRecordRow>> {
         let (Some(resumed), Some(tool)) = (self.resumed(part.id()), part.tool()) else { return Vec::new() };
@@ -182,9 +191,14 @@ impl Turn {
         self.row.step.as_ref().is_some_and(|step| part.row.part.step_id.as_deref() == Some(&step.step_id))
     }
 
+    /// The Parts of the step that is going on, in order.
+    pub fn step_parts(&self) -> impl Iterator<Item = &LivePart> {
+        self.parts.iter().filter(|part| self.in_current_step(part))
+    }
+
     /// Whether the Part is needed after its step: something of it may still change.
     pub fn is_open(&self, part: &LivePart) -> bool {
-        self.has_pending(part.id()) || part.tool().is_some_and(|tool| !tool.state.is_terminal())
+        self.has_pending(part.id()) || part.is_open_call()
     }
 
     /// The Part as it is shown: with its text so far and its Interactions.
@@ -207,18 +221,6 @@ impl Turn {
 }
 
 impl SessionState {
-    /// A Session nothing has happened to yet.
-    pub fn new(session: SessionRow) -> Self {
-        Self {
-            session,
-            queue: Vec::new(),
-            turn: None,
-            feed: PromptFeed::default(),
-            closed: false,
-            unsettled: false,
-        }
-    }
-
     /// The state that these rows are of.
     pub fn restore(rows: OpenRows) -> Self {
         let OpenRows { session, queue, turn, messages, parts, interactions, replay_records } = rows;
@@ -238,10 +240,6 @@ impl SessionState {
             closed: false,
             unsettled: true,
         }
-    }
-
-    pub fn is_running(&self) -> bool {
-        self.turn.is_some()
     }
 
     /// A Turn is unfinished or input is queued: the Session needs an owner.

@@ -228,10 +228,7 @@ impl Draft<'_> {
             self.fail_silent_provider_calls();
         }
         let unusable = if cut && had_calls { self.turn().row.unusable_steps + 1 } else { 0 };
-        self.change_turn(|turn| {
-            turn.unusable_steps = unusable;
-            turn.step.as_mut().expect("a step is running").phase = StepPhase::Calls;
-        });
+        self.begin_calls(unusable);
         if unusable >= UNUSABLE_STEPS {
             self.give_up_on_unusable_steps();
             return;
@@ -257,14 +254,19 @@ impl Draft<'_> {
         self.fail_interrupted_runs();
         let unusable = self.turn().row.unusable_steps + 1;
         if had_calls && unusable < UNUSABLE_STEPS {
-            self.change_turn(|turn| {
-                turn.unusable_steps = unusable;
-                turn.step.as_mut().expect("a step is running").phase = StepPhase::Calls;
-            });
+            self.begin_calls(unusable);
             self.end_step_when_done();
         } else {
             self.end_turn(Ending::Failed { code, message: message.to_owned() });
         }
+    }
+
+    /// The step's stream has ended: what is left of it are its calls.
+    fn begin_calls(&mut self, unusable_steps: u32) {
+        self.change_turn(|turn| {
+            turn.unusable_steps = unusable_steps;
+            turn.step.as_mut().expect("a step is running").phase = StepPhase::Calls;
+        });
     }
 
     fn give_up_on_unusable_steps(&mut self) {
@@ -312,14 +314,12 @@ impl Draft<'_> {
     }
 
     fn has_calls(&self) -> bool {
-        let turn = self.turn();
-        let mut of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
-        of_step.any(|part| part.tool().is_some_and(ToolPart::needs_answer))
+        self.turn().step_parts().filter_map(LivePart::tool).any(ToolPart::needs_answer)
     }
 
     /// Fails the calls whose arguments never came, and where the answer was cut all others too.
     pub fn fail_incomplete_calls(&mut self, cut: bool) {
-        for part_id in self.parts_where(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())) {
+        for part_id in self.parts_where(LivePart::is_open_call) {
             let tool =
                 self.turn().part(&part_id).and_then(LivePart::tool).expect("only tool calls were picked");
             let message = if tool.needs_answer() { NOT_RUN } else { PROVIDER_IS_SILENT };
@@ -336,10 +336,9 @@ impl Draft<'_> {
         !late_result && self.parts_where(of_model).is_empty()
     }
 
+    /// The ids of the step's Parts that are wanted.
     pub fn parts_where(&self, wanted: impl Fn(&LivePart) -> bool) -> Vec<String> {
-        let turn = self.turn();
-        let of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
-        of_step.filter(|part| wanted(part)).map(|part| part.id().to_owned()).collect()
+        self.turn().step_parts().filter(|part| wanted(part)).map(|part| part.id().to_owned()).collect()
     }
 
     fn count(&mut self, usage: &Usage) {

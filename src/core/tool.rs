@@ -49,7 +49,7 @@ impl Draft<'_> {
     /// The host has validated the arguments and asked the gate's rule.
     pub fn tool_prepared(&mut self, tool_call_id: &str, outcome: &Prepared) {
         if let Prepared::Invalid(message) = outcome
-            && self.resumed_call_is_stuck(tool_call_id, message)
+            && self.give_up_resumed_call(tool_call_id, message)
         {
             return;
         }
@@ -104,9 +104,8 @@ impl Draft<'_> {
 
     /// Shows what a tool that streams its result has so far. It needs to survive no more than a fragment of text.
     pub fn tool_progress(&mut self, tool_call_id: &str, output: &Json) {
-        let going_on = |state| matches!(state, ToolState::Running | ToolState::WaitingUser);
         let part = self.state.turn.as_ref().and_then(|turn| turn.call(tool_call_id));
-        let Some(part) = part.filter(|part| part.tool().is_some_and(|tool| going_on(tool.state))) else {
+        let Some(part) = part.filter(|part| part.tool().is_some_and(|tool| tool.state.is_active())) else {
             return;
         };
         let part_id = part.id().to_owned();
@@ -122,10 +121,8 @@ impl Draft<'_> {
     pub fn tool_settled(&mut self, tool_call_id: &str, outcome: &Settled, model_output: Option<&Json>) {
         let Some(turn) = &self.state.turn else { return };
         let entered = |part: &&LivePart| part.row.call.as_ref().is_some_and(|call| call.execution_started);
-        let Some(part) = turn.call(tool_call_id).filter(entered) else { return };
-        if part.tool().is_some_and(|tool| tool.state.is_terminal()) {
-            return;
-        }
+        let call = turn.call(tool_call_id).filter(entered);
+        let Some(part) = call.filter(|part| part.is_open_call()) else { return };
         let part_id = part.id().to_owned();
         match outcome {
             _ if !turn.unmatched(part).is_empty() => {
@@ -184,9 +181,8 @@ impl Draft<'_> {
 
     /// Ends every call that is still going on.
     pub fn end_open_calls(&mut self, code: ToolErrorCode, message: &str, reason: CancelReason) {
-        let open = |part: &&LivePart| part.tool().is_some_and(|tool| !tool.state.is_terminal());
-        let open: Vec<String> =
-            self.turn().parts.iter().filter(open).map(|part| part.id().to_owned()).collect();
+        let open = self.turn().parts.iter().filter(|part| part.is_open_call());
+        let open: Vec<String> = open.map(|part| part.id().to_owned()).collect();
         for part_id in open {
             let part = self.turn().part(&part_id).expect("the Part was just listed");
             let tool_call_id = part.tool().expect("only tool calls were picked").tool_call_id.clone();

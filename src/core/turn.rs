@@ -15,7 +15,7 @@ use super::{
     message::{PartBody, ToolErrorCode, ToolPart},
     mutation::{MutationBody, SessionMutation, TurnMutation},
     prompt::prompt_parts,
-    state::{Stream, Turn},
+    state::{LivePart, Stream, Turn},
 };
 
 /// How a Turn ends when it does not complete.
@@ -179,7 +179,7 @@ impl Draft<'_> {
         if turn.row.step.is_none() {
             return;
         }
-        let parts: Vec<_> = turn.parts.iter().filter(|part| turn.in_current_step(part)).collect();
+        let parts: Vec<_> = turn.step_parts().collect();
         let message = parts.first().map(|first| {
             let row = turn.messages.iter().find(|row| row.message_id == first.row.message_id);
             let row = row.expect("the Message of a live Part is in the state");
@@ -216,13 +216,12 @@ impl Draft<'_> {
         let Some(turn) = self.state.turn.as_ref().filter(|_| !self.is_guest()) else { return };
         let calls_phase = turn.row.step.as_ref().is_some_and(|step| step.phase == StepPhase::Calls);
         // What the provider runs itself may take longer than the step; what it wants to be approved is told next.
-        let of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
-        let mut calls = of_step.filter_map(|part| part.tool()).filter(|tool| tool.needs_answer());
+        let calls = || turn.step_parts().filter_map(LivePart::tool).filter(|tool| tool.needs_answer());
         let waits = |tool: &ToolPart| !tool.state.is_terminal() && !tool.is_approved_at_provider();
-        if !calls_phase || calls.clone().any(waits) {
+        if !calls_phase || calls().any(waits) {
             return;
         }
-        let has_calls = calls.next().is_some();
+        let has_calls = calls().next().is_some();
         let has_prompts = self.state.has_queued_prompt();
         if has_calls || has_prompts {
             self.checkpoint();
@@ -254,7 +253,7 @@ impl Draft<'_> {
         }
         self.leave_step();
         assert!(
-            !self.turn().parts.iter().any(|part| part.tool().is_some_and(|tool| !tool.state.is_terminal())),
+            !self.turn().parts.iter().any(LivePart::is_open_call),
             "a Turn ends when every call of it has ended"
         );
         let (status, error) = match ending {
@@ -305,9 +304,8 @@ impl Draft<'_> {
 
     /// The text of the step that is going on.
     fn step_text(&self) -> String {
-        let turn = self.turn();
-        let of_step = turn.parts.iter().filter(|part| turn.in_current_step(part));
-        of_step
+        self.turn()
+            .step_parts()
             .filter_map(|part| match &part.row.part.body {
                 PartBody::Text(text) => Some(text.text.as_str()),
                 _ => None,

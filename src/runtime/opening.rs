@@ -77,16 +77,7 @@ impl Agent {
         }
         sessions.by_id.insert(key.session_id.clone(), Opening::of(ticket));
         drop(sessions);
-        let rows = OpenRows {
-            session: row,
-            queue: Vec::new(),
-            turn: None,
-            messages: Vec::new(),
-            parts: Vec::new(),
-            interactions: Vec::new(),
-            replay_records: Vec::new(),
-        };
-        self.admit(key, rows, Standing::of_creator(fence));
+        self.admit(key, OpenRows::of(row), Standing::of_creator(fence));
     }
 
     /// Opens a Session, or gives the open one: everyone who asks gets the same.

@@ -13,7 +13,7 @@ use super::{
     tools::tools,
 };
 use crate::core::{
-    change::{ApprovalMode, SessionRow, StepPhase},
+    change::{ApprovalMode, OpenRows, SessionRow, StepPhase},
     effect::{Answer, Effect, ModelRequest, ToolCall, TurnResult},
     engine::{Decided, Engine, Receipt, Role},
     error::Refusal,
@@ -58,7 +58,7 @@ impl Scenario {
         let settings = Arc::new(Settings::new(8, true, tools).unwrap());
         let row = SessionRow::new("s", ApprovalMode::Ask, 1);
         Self {
-            engine: Engine::created(settings.clone(), row.clone()),
+            engine: Engine::restored(settings.clone(), OpenRows::of(row.clone())),
             role: Role::Owner,
             settings,
             stored: Stored::new(row),
@@ -342,7 +342,7 @@ impl Scenario {
     /// I12: while a Turn is unfinished, somebody has something to do.
     fn assert_nothing_stalls(&self) {
         // Without a model the Session waits for an Agent that has one.
-        if self.engine.state().is_running() && self.settings.has_model {
+        if self.engine.state().turn.is_some() && self.settings.has_model {
             let outside = &self.outside;
             let busy = self.is_streaming() || !outside.preparing.is_empty() || !outside.running.is_empty();
             assert!(busy || !self.pending().is_empty(), "nothing is outstanding and the Turn does not go on");

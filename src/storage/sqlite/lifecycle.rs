@@ -142,15 +142,8 @@ pub(super) fn remove(db: &Connection, key: &SessionKey) -> Result<(), StoreError
 }
 
 fn open_rows(db: &Connection, found: &Found) -> Result<OpenRows, StoreError> {
-    let mut open = OpenRows {
-        session: rows::session(db, found.id)?,
-        queue: queue(db, found.id)?,
-        turn: None,
-        messages: Vec::new(),
-        parts: Vec::new(),
-        interactions: Vec::new(),
-        replay_records: Vec::new(),
-    };
+    let session = rows::session(db, found.id)?;
+    let mut open = OpenRows { queue: queue(db, found.id)?, ..OpenRows::of(session) };
     let Some(turn) = turn(db, found)? else { return Ok(open) };
     let (messages, parts) = open_parts(db, found.id, &turn)?;
     let mut interactions = Vec::new();

@@ -47,7 +47,7 @@ impl World {
     /// I12: while a Turn is unfinished somebody has something to do, and nobody waits for what has ended.
     fn assert_nothing_stalls(&self, engine: &Engine) {
         let pending = self.stored.interactions.iter().any(|row| row.interaction.is_pending());
-        if engine.state().is_running() {
+        if engine.state().turn.is_some() {
             assert!(self.outside.is_busy() || pending, "I12: nothing is outstanding");
         }
         for id in self.outside.running.values().flat_map(|running| &running.waits) {

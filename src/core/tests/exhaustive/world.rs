@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{events::Event, outside::Outside};
 use crate::core::{
-    change::{ApprovalMode, PartRow, SessionRow, TurnStatus},
+    change::{ApprovalMode, OpenRows, PartRow, SessionRow, TurnStatus},
     effect::{Answer, Effect},
     engine::{Decided, Engine, Receipt, Role},
     error::Code,
@@ -91,7 +91,7 @@ impl World {
         let row = SessionRow::new("s", ApprovalMode::Ask, 1);
         Self {
             shape,
-            engine: Some(Engine::created(settings.clone(), row.clone())),
+            engine: Some(Engine::restored(settings.clone(), OpenRows::of(row.clone()))),
             role: Role::Owner,
             settings,
             outside: Outside::default(),
