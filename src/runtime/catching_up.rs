@@ -115,6 +115,8 @@ impl Runner {
                 );
                 let effects = inner.engine.commit(flight.proposal, &receipt);
                 self.perform(inner, effects, &flight.told);
+                // Its place in the feed is not known here, and nobody gives this process notice of its own commit.
+                self.feed.changed();
                 // What others committed behind it is another look.
                 inner.noticed |= rows.session.commits != inner.engine.state().session.commits;
                 return true;

@@ -43,7 +43,7 @@ pub struct Runner {
     /// As whom it owns the Session, where it does.
     pub(super) me: OwnerId,
     pub(super) outside: Outside,
-    feed: Arc<Feed>,
+    pub(super) feed: Arc<Feed>,
     pub(super) watch_owners: Arc<dyn Fn() + Send + Sync>,
     inner: Mutex<Inner>,
 }

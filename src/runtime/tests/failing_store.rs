@@ -55,6 +55,17 @@ fn an_answer_that_was_written_although_the_store_said_no_is_acted_on() {
 }
 
 #[test]
+fn a_feed_tells_of_a_commit_that_was_written_although_the_store_said_no() {
+    let fixture = Fixture::new();
+    fixture.call(json!({ "op": "feed", "on": true })).unwrap();
+    fixture.store.next(Fate::WriteAndFail(full()));
+    let mode = json!({ "security": { "approval_mode": "always-allow" } });
+    assert!(fixture.ask(json!({ "input": "set", "config": mode })).is_err());
+    // Nothing is committed behind it, and nobody else gives notice of it.
+    fixture.host.wait(|seen| seen.fed.iter().any(|mutation| mutation["variant"] == "session").then_some(()));
+}
+
+#[test]
 fn what_a_tool_returned_is_kept_until_it_can_be_written() {
     let fixture = Fixture::new();
     fixture.prompt("go").unwrap();
