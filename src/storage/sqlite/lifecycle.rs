@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How many notes are kept: others look for them every few milliseconds.
-const KEPT_NOTES: i64 = 10_000;
+pub(super) const KEPT_NOTES: i64 = 10_000;
 
 pub(super) fn create(db: &Connection, key: &SessionKey, row: &SessionRow) -> Result<u64, StoreError> {
     let fence = next_fence(db)?;

@@ -4,6 +4,7 @@ mod batches;
 mod files;
 mod locks;
 mod plans;
+mod watch;
 
 use std::{path::Path, sync::mpsc, time::Duration};
 

@@ -7,7 +7,7 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::{owners::Owners, sql};
+use super::{lifecycle::KEPT_NOTES, owners::Owners, sql};
 use crate::storage::{SessionKey, StoreError};
 
 /// How soon a commit of another process is noticed.
@@ -65,7 +65,8 @@ impl Watch {
                 changed.insert(row.get::<_, Option<i64>>(0)?);
             }
         }
-        let mut any = false;
+        // A process that was stopped for long may have missed notes that are no longer there.
+        let mut any = now.notices - last.notices > KEPT_NOTES;
         let mut keys = Vec::new();
         let mut statement = instant.prepare_cached(sql::KEY_OF)?;
         for session in changed {
