@@ -5,15 +5,12 @@
 import { openSync, readSync } from "node:fs";
 import { Agent, define_agent_tool } from "@downcity/agent";
 import { quantile } from "./quantile.mjs";
-import { instant_model, on_pending } from "./unit_of_work.mjs";
+import { approved, instant_model, on_pending, turn_parts } from "./unit_of_work.mjs";
 
 const ROUNDS = 300;
 const WARM_UP = 50;
 /** Where the header of SQLite's WAL index (the `-shm` file, walformat.html) says how many pages the log holds. */
 const PAGES_IN_LOG = 16;
-
-const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
-const approved = { type: "approval", outcome: "resolved", payload: { decision: "approved" } };
 
 /** How long it took from one moment to another, and how many pages the log had got, by kind. */
 class Meter {
@@ -74,24 +71,9 @@ class Meter {
 
 /** An Agent whose model and tool say how far its Turn has come: what is under way ends, the next kind begins. */
 function metered_agent(storage, next) {
-  let calls = 0;
-  const called = () => {
-    calls += 1;
-    return [
-      { type: "tool-call", toolCallId: `call-${calls}`, toolName: "remove", input: '{"path":"/tmp/x"}' },
-      { type: "finish", finishReason: { unified: "tool-calls", raw: undefined }, usage },
-    ];
-  };
-  const done = [
-    { type: "text-start", id: "0" },
-    { type: "text-delta", id: "0", delta: "done" },
-    { type: "text-end", id: "0" },
-    { type: "finish", finishReason: { unified: "stop", raw: undefined }, usage },
-  ];
   const model = instant_model((prompt) => {
-    const goes_on = prompt.at(-1).role === "tool";
-    next(goes_on ? "end" : "call");
-    return goes_on ? done : called();
+    next(prompt.at(-1).role === "tool" ? "end" : "call");
+    return turn_parts(prompt);
   });
   const remove = define_agent_tool({
     description: "Removes a file.",

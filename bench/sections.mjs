@@ -143,15 +143,15 @@ async function inbox_page(storage) {
     for (; made < count; made += 100)
       await Promise.all(Array.from({ length: 100 }, () => left_pending(agent)));
     const first = [];
-    const last = [];
-    // The last page begins in the middle of all there is: a cursor that counts would show here.
-    const middle = await cursor_behind(agent, count / 2);
+    const middle = [];
+    // A cursor that counts what lies before it would show here.
+    const half_way = await cursor_behind(agent, count / 2);
     for (let round = 0; round < 200; round += 1) {
       first.push(await time_of(() => agent.interactions({ limit: 50 })));
-      last.push(await time_of(() => agent.interactions({ limit: 50, after: middle })));
+      middle.push(await time_of(() => agent.interactions({ limit: 50, after: half_way })));
     }
     figures[`first_page_ms_${count}`] = quantile(first, 0.5);
-    figures[`middle_page_ms_${count}`] = quantile(last, 0.5);
+    figures[`middle_page_ms_${count}`] = quantile(middle, 0.5);
   }
   return figures;
 }

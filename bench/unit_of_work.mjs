@@ -3,6 +3,8 @@ import { Agent, define_agent_tool } from "@downcity/agent";
 
 const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } };
 
+export const approved = { type: "approval", outcome: "resolved", payload: { decision: "approved" } };
+
 /** A model of specification v3 that answers at once, from constant parts. */
 export function instant_model(parts_of) {
   return {
@@ -30,7 +32,8 @@ function stream_of(parts) {
 
 let calls = 0;
 
-function turn_parts(prompt) {
+/** What the model answers: a call, and once that has its result, "done". */
+export function turn_parts(prompt) {
   if (prompt.at(-1).role === "tool") {
     return [
       { type: "text-start", id: "0" },
@@ -103,8 +106,7 @@ export async function pause(session, pending = on_pending(session)) {
 export async function run_turn(session, pending) {
   const { turn, interaction } = await pause(session, pending);
   const asked_at = performance.now();
-  const response = { type: "approval", outcome: "resolved", payload: { decision: "approved" } };
-  await session.respond({ interaction_id: interaction.interaction_id, response });
+  await session.respond({ interaction_id: interaction.interaction_id, response: approved });
   const result = await turn.finished;
   if (result.text !== "done") throw new Error(`The Turn ended with ${JSON.stringify(result)}.`);
   const { tool_call_id } = interaction.source;
