@@ -25,7 +25,10 @@ function describe(reason: unknown): string {
   }
 }
 
-/** Everyone who wants the Mutations of one source: a Session, or all Sessions of an Agent in one store. Each gets a copy of its own, in order, isolated from the others. */
+/**
+ * Everyone who wants the Mutations of one source: a Session, or all Sessions of an Agent in one store. Each gets a copy
+ * of its own, in order, isolated from the others.
+ */
 export class Subscribers {
   /** What they subscribed to, in words. */
   readonly #of: string;

@@ -40,6 +40,7 @@ impl Receipt {
         Self { place: Some(place), ..self }
     }
 
+    /// Where the commit's journal ends in the feed; `None` where the store did not say, or nothing was published.
     pub fn place(&self) -> Option<u64> {
         self.place
     }
@@ -93,6 +94,7 @@ impl Settlement {
     }
 }
 
+/// What is to be written, and what follows once it is.
 #[derive(Debug)]
 pub struct Proposal {
     commit: Arc<Commit>,

@@ -5,8 +5,7 @@ use serde::Serialize;
 use super::interaction::Interaction;
 
 /// The public codes the core decides on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// The caller mends its arguments.
     InvalidInput,
@@ -37,6 +36,7 @@ pub enum Code {
 }
 
 impl Code {
+    /// As users see it. `runtime_interrupted` is also a cancel reason, and is written as those are.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidInput => "INVALID_INPUT",

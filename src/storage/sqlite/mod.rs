@@ -68,6 +68,7 @@ impl Synchronous {
     }
 }
 
+/// How a [`SqliteStore`] writes and waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqliteOptions {
     pub synchronous: Synchronous,
