@@ -40,8 +40,8 @@ struct State {
     /// How many Interactions were ever asked.
     asked: u64,
     members: Members,
-    /// What was published in any Session, in order; of a removed one it stays.
-    feed: Vec<(Arc<str>, Arc<str>)>,
+    /// What was published in any Session, in order, with its agent; `None` for what a removed one had published.
+    feed: Vec<Option<(Arc<str>, Arc<str>)>>,
 }
 
 impl MemoryStore {
@@ -123,8 +123,8 @@ impl State {
                 }
             }
         }
-        session.publish(commit);
-        feed.extend(commit.journal.iter().map(|entry| (key.agent_id.clone(), entry.body.clone())));
+        session.publish(commit, feed.len());
+        feed.extend(commit.journal.iter().map(|entry| Some((key.agent_id.clone(), entry.body.clone()))));
         Ok(Receipt::new(&commit.commit_id, session.ownership.fence).published_at(feed.len() as u64))
     }
 
@@ -161,8 +161,8 @@ impl State {
     fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32) -> FeedPage {
         let after = after.map_or(self.feed.len(), |after| usize::try_from(after).unwrap_or(usize::MAX));
         let mut page = FeedPage { bodies: Vec::new(), place: after as u64 };
-        for (place, (agent, body)) in self.feed.iter().enumerate().skip(after) {
-            if **agent == *agent_id {
+        for (place, published) in self.feed.iter().enumerate().skip(after) {
+            if let Some((_, body)) = published.as_ref().filter(|(agent, _)| **agent == *agent_id) {
                 if page.bodies.len() >= limit as usize {
                     break;
                 }
@@ -235,9 +235,13 @@ impl State {
             return Err(StoreError::Running);
         }
         let ages: Vec<Pending> = session.pending_ages().collect();
+        let published = std::mem::take(&mut session.feed_places);
         self.sessions.remove(key);
         for age in ages {
             self.pending.remove(&(key.agent_id.clone(), age));
+        }
+        for place in published {
+            self.feed[place] = None;
         }
         Ok(())
     }

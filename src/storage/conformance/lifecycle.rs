@@ -118,6 +118,8 @@ pub fn a_removed_session_leaves_nothing_behind(harness: &mut Harness) {
     ask(|reply| hand.store.remove(&hand.key, reply)).expect("it is idle");
     let pending = ask(|reply| hand.store.pending_of_agent(AGENT, 10, None, reply)).expect("a page");
     assert_eq!(pending.items, []);
+    let feed = ask(|reply| hand.store.feed(AGENT, Some(0), 10, reply)).expect("a page");
+    assert!(feed.bodies.is_empty());
 
     let mut again = Hand::create(harness.store(), "s");
     again.commit(|c| c.turn("turn", "step", "m"));

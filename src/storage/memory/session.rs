@@ -66,6 +66,8 @@ pub(super) struct Session {
     pending: BTreeSet<usize>,
     replay_records: HashMap<String, BTreeMap<u64, ReplayRecordRow>>,
     journal: Vec<(u64, Arc<str>)>,
+    /// Where the journal stands in the store's feed.
+    pub feed_places: Vec<usize>,
 }
 
 impl Session {
@@ -86,6 +88,7 @@ impl Session {
             pending: BTreeSet::new(),
             replay_records: HashMap::new(),
             journal: Vec::new(),
+            feed_places: Vec::new(),
         }
     }
 
@@ -163,8 +166,10 @@ impl Session {
         (place, age)
     }
 
-    /// Adds the journal. A Part row of the same commit has the commit's fragments already.
-    pub fn publish(&mut self, commit: &Commit) {
+    /// Adds the journal, which stands in the feed from `place` on. A Part row of the same commit has the commit's
+    /// fragments already.
+    pub fn publish(&mut self, commit: &Commit, place: usize) {
+        self.feed_places.extend(place..place + commit.journal.len());
         let written = |part_id: &str| {
             commit.changes.iter().any(|c| matches!(c, Change::Part(row) if row.part.part_id == part_id))
         };
