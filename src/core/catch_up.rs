@@ -92,7 +92,7 @@ impl Engine {
 }
 
 fn keep_what_goes_on(state: &mut SessionState, before: &SessionState) {
-    state.unsettled = before.unsettled;
+    state.needs_recovery = before.needs_recovery;
     if let (Some(turn), Some(known)) = (&mut state.turn, &before.turn)
         && turn.row.turn_id == known.row.turn_id
     {
@@ -178,7 +178,7 @@ fn ended(interaction: Interaction, waiting: &mut Vec<&str>) -> Option<Effect> {
 impl Draft<'_> {
     /// Does what follows from what is answered or queued by now.
     pub fn go_on(&mut self) {
-        if self.state.unsettled {
+        if self.state.needs_recovery {
             return;
         }
         if self.state.turn.is_none() {

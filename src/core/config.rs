@@ -82,8 +82,8 @@ impl Draft<'_> {
                 self.publish_config();
             }
         }
-        if self.state.unsettled && !self.is_guest() && self.state.configured_model().is_some() {
-            self.settle();
+        if self.state.needs_recovery && !self.is_guest() && self.state.configured_model().is_some() {
+            self.recover();
         }
         self.answer(ticket, Answer::Nothing);
         Ok(())

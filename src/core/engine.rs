@@ -125,7 +125,7 @@ impl Engine {
     /// Nothing of what was asked for was heard outside: the Session is as another process would find it.
     pub fn hand_back(&mut self) {
         let state = &mut self.state;
-        state.unsettled = true;
+        state.needs_recovery = true;
         state.forget_feed();
         if let Some(turn) = &mut state.turn {
             turn.stream = Stream::default();
@@ -136,14 +136,14 @@ impl Engine {
     /// Whether this Agent could own the Session: what is unfinished waits for one that has a model.
     pub fn may_own(&self, inputs: &[Input]) -> bool {
         let sets_model = |input: &Input| matches!(input, Input::Set { model: Some(_), .. });
-        self.state.can_be_settled(&self.settings) || inputs.iter().any(sets_model)
+        self.state.can_be_recovered(&self.settings) || inputs.iter().any(sets_model)
     }
 
     /// Decides a batch of inputs, in order. A refused input changes nothing and becomes its caller's answer.
     pub fn decide(&self, inputs: &[Input], role: Role, stamp: Stamp) -> Decided {
         let mut draft = Draft::new(&self.settings, self.state.clone(), role, stamp);
-        if role != Role::Guest && self.state.unsettled && self.state.can_be_settled(&self.settings) {
-            draft.settle();
+        if role != Role::Guest && self.state.needs_recovery && self.state.can_be_recovered(&self.settings) {
+            draft.recover();
         }
         for input in inputs {
             if let Err(refusal) = draft.handle(input) {

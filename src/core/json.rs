@@ -78,6 +78,25 @@ pub fn check_limits(value: &Value) -> Result<(), LimitError> {
     }
 }
 
+/// Whether a JSON text is nested deeper than `limit`, without parsing it: no text must exhaust a parser's stack.
+pub fn is_deeper_than(limit: usize, text: &str) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limit {
+            return true;
+        }
+    }
+    false
+}
+
 struct ByteCounter(usize);
 
 impl std::io::Write for ByteCounter {
@@ -91,5 +110,18 @@ impl std::io::Write for ByteCounter {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_deeper_than;
+
+    #[test]
+    fn brackets_in_strings_are_no_nesting() {
+        let text = r#"{"a\"[[[":["{\\"]}"#;
+        assert!(!is_deeper_than(2, text));
+        assert!(is_deeper_than(1, text));
+        assert!(is_deeper_than(2, "[[[]]]"));
     }
 }

@@ -27,13 +27,13 @@ impl Draft<'_> {
     }
 
     /// Goes on with what an ended process left.
-    pub fn settle(&mut self) {
-        self.state.unsettled = false;
+    pub fn recover(&mut self) {
+        self.state.needs_recovery = false;
         if let Some(turn) = &self.state.turn {
             let turn_id = turn.row.turn_id.clone();
             self.effect(Effect::TurnTaken { turn_id });
         }
-        self.recover();
+        self.recover_turn();
         if self.state.turn.is_none() {
             self.apply_config();
             let session = &self.state.session;
@@ -45,7 +45,7 @@ impl Draft<'_> {
         }
     }
 
-    fn recover(&mut self) {
+    fn recover_turn(&mut self) {
         let Some(turn) = &self.state.turn else {
             self.start_queued_turn();
             return;

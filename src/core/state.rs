@@ -23,8 +23,8 @@ pub struct SessionState {
     pub feed: PromptFeed,
     /// The handle was closed: nothing more is taken here. Opening the Session again makes another.
     pub closed: bool,
-    /// Read from a store, and what an ended process may have left is not settled yet.
-    pub unsettled: bool,
+    /// Read from a store, and what an ended process may have left is not gone on with yet.
+    pub needs_recovery: bool,
 }
 
 /// How far the host's copy of the model's prompt is. Belongs to this process and is never stored.
@@ -238,7 +238,7 @@ impl SessionState {
             turn,
             feed,
             closed: false,
-            unsettled: true,
+            needs_recovery: true,
         }
     }
 
@@ -248,7 +248,7 @@ impl SessionState {
     }
 
     /// An unfinished Turn needs a model to go on with, and prompts that wait need one to begin with.
-    pub fn can_be_settled(&self, settings: &Settings) -> bool {
+    pub fn can_be_recovered(&self, settings: &Settings) -> bool {
         let needs_model = self.turn.is_some() || self.has_queued_prompt();
         !needs_model || settings.has_model || self.configured_model().is_some()
     }

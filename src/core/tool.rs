@@ -92,7 +92,7 @@ impl Draft<'_> {
 
     /// Enters the calls whose gate was approved: that they start is durable before they do.
     pub fn enter_approved(&mut self) {
-        if self.state.turn.is_none() || self.state.unsettled {
+        if self.state.turn.is_none() || self.state.needs_recovery {
             return;
         }
         for part_id in self.parts_where(is_approved_and_not_entered) {

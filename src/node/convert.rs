@@ -7,6 +7,7 @@ use super::error;
 use crate::{
     core::{
         effect::{Answer, Effect},
+        json::is_deeper_than,
         message::Message,
     },
     runtime::{error::RuntimeError, host::SessionRef},
@@ -26,38 +27,12 @@ const DEEPEST: usize = 160;
 /// What is wrong with the text; the layer never sends such a text unless it has a bug.
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> napi::Result<T> {
     let wrong = |problem: String| napi::Error::from_reason(format!("Malformed request: {problem}"));
-    if deeper_than(text, DEEPEST) {
+    if is_deeper_than(DEEPEST, text) {
         return Err(wrong(format!("nested deeper than {DEEPEST} levels")));
     }
     let mut deserializer = serde_json::Deserializer::from_str(text);
     deserializer.disable_recursion_limit();
     T::deserialize(&mut deserializer).map_err(|error| wrong(error.to_string()))
-}
-
-/// Counts brackets outside of strings, so that no text can exhaust the parser's stack.
-fn deeper_than(text: &str, limit: usize) -> bool {
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for byte in text.bytes() {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > limit {
-            return true;
-        }
-    }
-    false
 }
 
 pub(super) fn answer(ticket: u64, result: Result<String, RuntimeError>) -> String {
@@ -186,15 +161,4 @@ fn event_with(head: &str, session: u32, fields: &impl serde::Serialize) -> Strin
 
 fn text_of(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("effects are plain JSON")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::deeper_than;
-
-    #[test]
-    fn brackets_in_strings_do_not_count_as_depth() {
-        assert!(!deeper_than(r#"{"a":"[[[[\"[["}"#, 1));
-        assert!(deeper_than("[[[]]]", 2));
-    }
 }

@@ -108,15 +108,7 @@ impl Runner {
         match flight {
             Some(flight) if went_through(&flight, &rows) => {
                 let receipt = Receipt::new(&flight.proposal.commit().commit_id, ownership.fence);
-                inner.standing.committed(
-                    flight.authority,
-                    ownership.fence,
-                    flight.proposal.commit().unfinished,
-                );
-                let effects = inner.engine.commit(flight.proposal, &receipt);
-                self.perform(inner, effects, &flight.told);
-                // Its place in the feed is not known here, and nobody gives this process notice of its own commit.
-                self.feed.changed();
+                self.committed(inner, flight, &receipt);
                 // What others committed behind it is another look.
                 inner.noticed |= rows.session.commits != inner.engine.state().session.commits;
                 return true;

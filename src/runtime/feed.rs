@@ -88,14 +88,17 @@ impl Feed {
 
     /// A commit of this process: what it publishes comes next, unless something of others lies before it.
     pub fn committed(self: &Arc<Self>, commit: &Commit, receipt: &Receipt) {
-        let Some(place) = receipt.place().filter(|_| self.on.load(Ordering::SeqCst)) else { return };
+        if commit.journal.is_empty() || !self.on.load(Ordering::SeqCst) {
+            return;
+        }
         let mut state = self.state();
-        let is_next = state.place + commit.journal.len() as u64 == place;
-        if state.reading || !is_next {
+        let next = state.place + commit.journal.len() as u64;
+        // Where the store was asked what became of the commit, its place is not known.
+        let Some(place) = receipt.place().filter(|place| *place == next && !state.reading) else {
             drop(state);
             self.changed();
             return;
-        }
+        };
         state.place = place;
         commit.journal.iter().for_each(|entry| self.host.fed(entry.body.clone()));
     }

@@ -8,6 +8,17 @@ use crate::{
     storage::{Authority, StoreError},
 };
 
+/// ```text
+/// Idle ------- an input ----------------> Driving      decides, until there is nothing more
+/// Driving ---- something to write ------> Appending
+/// Appending -- written -----------------> Driving
+///              another was faster ------> Checking     asks the store how the Session stands
+///              the store failed --------> Checking
+/// Driving ---- notice of a commit ------> Checking
+/// Checking --- answered ----------------> Driving      on what the store has
+///              the store fails still ---> Doubtful     until its wait is over, or an input comes
+/// Doubtful -----------------------------> Checking
+/// ```
 pub(super) enum Phase {
     Idle,
     /// Somebody is in `drive` on some thread.

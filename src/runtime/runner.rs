@@ -219,7 +219,7 @@ impl Runner {
         let mut inner = self.lock();
         match std::mem::replace(&mut inner.phase, Phase::Driving) {
             Phase::Appending { flight, answer: Answered::Ready(result) } => {
-                self.settle(inner, flight, result)
+                self.take_answer(inner, flight, result)
             }
             Phase::Appending { flight, .. } => {
                 inner.phase = Phase::Appending { flight, answer: Answered::Awaited };
@@ -236,7 +236,7 @@ impl Runner {
                 inner.phase = Phase::Appending { flight, answer: Answered::Ready(result) };
             }
             Phase::Appending { flight, .. } => {
-                if self.settle(inner, flight, result) {
+                if self.take_answer(inner, flight, result) {
                     self.drive();
                 }
                 self.outside.host.wake();
@@ -246,7 +246,7 @@ impl Runner {
     }
 
     /// Moves on with the store's answer; true when the driver may go on.
-    fn settle(
+    fn take_answer(
         self: &Arc<Self>,
         mut inner: MutexGuard<'_, Inner>,
         mut flight: Flight,
@@ -254,15 +254,8 @@ impl Runner {
     ) -> bool {
         match result {
             Ok(receipt) => {
-                inner.standing.committed(
-                    flight.authority,
-                    receipt.fence(),
-                    flight.proposal.commit().unfinished,
-                );
-                self.feed.committed(flight.proposal.commit(), &receipt);
-                let effects = inner.engine.commit(flight.proposal, &receipt);
                 inner.retry = FIRST_RETRY;
-                self.perform(&mut inner, effects, &flight.told);
+                self.committed(&mut inner, flight, &receipt);
                 true
             }
             Err(why @ StoreError::NotFound) => {
@@ -290,6 +283,15 @@ impl Runner {
                 false
             }
         }
+    }
+
+    /// The store has the commit, however that was learnt.
+    pub(super) fn committed(self: &Arc<Self>, inner: &mut Inner, flight: Flight, receipt: &Receipt) {
+        let Flight { proposal, authority, told, .. } = flight;
+        inner.standing.committed(authority, receipt.fence(), proposal.commit().unfinished);
+        self.feed.committed(proposal.commit(), receipt);
+        let effects = inner.engine.commit(proposal, receipt);
+        self.perform(inner, effects, &told);
     }
 
     /// Tells the callers among the inputs that their call failed.

@@ -229,7 +229,7 @@ pub fn tools_of(messages: &[Value]) -> BTreeMap<String, Value> {
 pub fn persisted(state: &SessionState) -> SessionState {
     let mut state = state.clone();
     state.feed = PromptFeed::default();
-    state.unsettled = false;
+    state.needs_recovery = false;
     state.closed = false;
     for row in &mut state.queue {
         *row = Arc::new(row.without_model());

@@ -155,7 +155,7 @@ impl World {
         put(out, "goes_on", &outside.goes_on)?;
         let Some(engine) = &self.engine else { return Ok(()) };
         let state = engine.state();
-        put(out, "flags", &(state.closed, state.unsettled, self.role))?;
+        put(out, "flags", &(state.closed, state.needs_recovery, self.role))?;
         let Some(turn) = &state.turn else { return Ok(()) };
         put(out, "feed", &(state.feed.sent > 0, state.feed.history, &state.feed.fresh))?;
         put(out, "stream", &turn.stream)?;
