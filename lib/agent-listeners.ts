@@ -1,15 +1,15 @@
 import type { MutationListener, Unsubscribe } from "../index.js";
-import type { Subscribers } from "./subscribers.js";
+import type { StoreFeed } from "./store-feed.js";
 
 interface AgentListener {
   listener: MutationListener;
   /** Its subscription to each store's feed. */
-  subscriptions: Map<Subscribers, Unsubscribe>;
+  subscriptions: Map<StoreFeed, Unsubscribe>;
 }
 
 /** Listeners to all Sessions of an Agent, in each of the stores it uses. */
 export class AgentListeners {
-  readonly #feeds = new Set<Subscribers>();
+  readonly #feeds = new Set<StoreFeed>();
   readonly #listeners = new Set<AgentListener>();
 
   subscribe(listener: MutationListener): Unsubscribe {
@@ -23,12 +23,12 @@ export class AgentListeners {
   }
 
   /** A store is used from now on. */
-  add(feed: Subscribers): void {
+  add(feed: StoreFeed): void {
     this.#feeds.add(feed);
     for (const entry of this.#listeners) attach(entry, feed);
   }
 }
 
-function attach({ listener, subscriptions }: AgentListener, feed: Subscribers): void {
+function attach({ listener, subscriptions }: AgentListener, feed: StoreFeed): void {
   subscriptions.set(feed, feed.subscribe(listener));
 }

@@ -14,7 +14,7 @@ import { Session } from "./session.js";
 import { SessionPort } from "./session-port.js";
 import { SessionWorker } from "./session-worker.js";
 import { native_store } from "./storage.js";
-import { Subscribers } from "./subscribers.js";
+import { StoreFeed } from "./store-feed.js";
 import type { Workspace } from "./workspace.js";
 
 interface Opened {
@@ -38,8 +38,7 @@ export interface PageRequest {
 export class AgentStore {
   readonly #setup: AgentSetup;
   readonly #keep_alive: KeepAlive;
-  /** The Mutations of all Sessions in the store. */
-  readonly feed: Subscribers;
+  readonly feed: StoreFeed;
   readonly #bridge: Bridge;
   readonly #open = new Map<number, Session>();
   /** Handles that were just given up; the native side never uses a number again. */
@@ -51,8 +50,7 @@ export class AgentStore {
     this.#setup = setup;
     this.#keep_alive = keep_alive;
     this.#bridge = new Bridge(native_store(storage), setup.settings_json, keep_alive);
-    this.feed = new Subscribers(`Agent ${setup.id}`, (on) => this.#bridge.feed(on));
-    this.#bridge.on_feed = (mutation) => this.feed.publish(mutation);
+    this.feed = new StoreFeed(this.#bridge, `Agent ${setup.id}`);
   }
 
   create(fields: CreateFields, workspace: Workspace | undefined): Promise<PublicSession> {
@@ -71,8 +69,9 @@ export class AgentStore {
     }
   }
 
-  list(archived: boolean, page: PageRequest): Promise<Page<SessionItem>> {
-    return this.#bridge.list({ op: "list", archived, ...page });
+  async list(archived: boolean, page: PageRequest): Promise<Page<SessionItem>> {
+    await this.feed.begun;
+    return this.#bridge.call({ op: "list", archived, ...page });
   }
 
   /** Takes over every Session that nobody goes on with. */
@@ -82,8 +81,9 @@ export class AgentStore {
   }
 
   /** What is pending in any Session, open or not, oldest first. */
-  pending(page: PageRequest): Promise<Page<Interaction>> {
-    return this.#bridge.list({ op: "pending", ...page });
+  async pending(page: PageRequest): Promise<Page<Interaction>> {
+    await this.feed.begun;
+    return this.#bridge.call({ op: "pending", ...page });
   }
 
   async change(op: "archive" | "remove", session_id: string): Promise<void> {
@@ -93,6 +93,7 @@ export class AgentStore {
 
   /** The Agent has ended, and no Session is open any more. */
   end(): void {
+    this.feed.end();
     this.#bridge.end();
   }
 

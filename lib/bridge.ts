@@ -19,9 +19,6 @@ export interface SessionEvents {
 /** Takes an answer in the order of events, before any later event is dispatched. */
 type OnAnswer<Ok, Result> = (ok: Ok) => Result;
 
-/** How soon a feed that could not begin is begun again. */
-const FEED_RETRY_MS = 500;
-
 type Ask = (native: NativeAgent, ticket: number) => boolean;
 
 interface Ticket {
@@ -48,11 +45,7 @@ export class Bridge {
   #scheduled = false;
   #draining = false;
   #ended = false;
-  #feeding: Promise<void> = Promise.resolve();
-  #feed_wanted = false;
-  #feed_warned = false;
-  #feed_again: NodeJS.Timeout | undefined;
-  /** Told each Mutation of the store's Sessions, while `feed` is on. */
+  /** Told each Mutation of the store's Sessions, while the feed is on. */
   on_feed: ((mutation: Mutation) => void) | undefined;
 
   constructor(store: NativeStore, settings_json: string, keep_alive: KeepAlive) {
@@ -85,44 +78,9 @@ export class Bridge {
    */
   end(): void {
     this.#ended = true;
-    clearTimeout(this.#feed_again);
     if (this.#tickets.size > 0) return;
     this.#native?.close();
     this.#native = undefined;
-  }
-
-  /** Whether the Mutations of all Sessions of the store are told, to `on_feed`. */
-  feed(on: boolean): void {
-    clearTimeout(this.#feed_again);
-    this.#feed_again = undefined;
-    if (this.#native === undefined) return;
-    this.#feed_wanted = on;
-    this.#feeding = this.call<unknown>({ op: "feed", on }).then(
-      () => {
-        this.#feed_warned = false;
-      },
-      (error: unknown) => this.#feed_failed(error),
-    );
-  }
-
-  /** The store may answer again; whoever listens is told once that it hears nothing meanwhile. */
-  #feed_failed(error: unknown): void {
-    if (this.#ended || !this.#feed_wanted) return;
-    if (!this.#feed_warned)
-      process.emitWarning(
-        `agent.subscribe tells nothing of this store until it answers: ${message_of(error)}`,
-      );
-    this.#feed_warned = true;
-    clearTimeout(this.#feed_again);
-    this.#feed_again = setTimeout(() => this.feed(true), FEED_RETRY_MS).unref();
-  }
-
-  /**
-   * A reading of the whole store. A feed that was just begun begins before it: what one does not have, the other tells.
-   */
-  async list<Listed>(request: object): Promise<Listed> {
-    await this.#feeding;
-    return this.call<Listed>(request);
   }
 
   observe(handle: number, on: boolean): void {
