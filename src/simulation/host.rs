@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use super::scheduler::{Act, Job, ProcessId, Sim};
@@ -70,8 +70,9 @@ impl Host for SimHost {
         inner.queue.push_back(Heard::Effect(session.handle, Box::new(effect)));
     }
 
-    /// Nobody here listens to an Agent as a whole.
-    fn fed(&self, _body: std::sync::Arc<str>) {}
+    fn fed(&self, body: Arc<str>) {
+        self.sim.lock().ledger.fed(self.process, &body);
+    }
 
     fn answer(&self, ticket: Ticket, result: Result<String, RuntimeError>) {
         if let Err(RuntimeError::Broken(why)) = &result {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::scheduler::ProcessId;
 use crate::core::{
     change::{CallRecord, Change, Commit, PartRow, QueueRow, QueuedInput, SessionRow, StepPhase, TurnStatus},
     effect::ToolCall,
@@ -25,6 +26,8 @@ pub struct Ledger {
     /// Prompts whose callers were told that they are queued, and that nothing has dropped.
     prompts: BTreeSet<String>,
     entered: BTreeMap<String, u32>,
+    /// How much of the journal each process was told, or knew when it began to listen.
+    fed: BTreeMap<ProcessId, usize>,
     pub commits: u64,
     pub checks: u64,
 }
@@ -87,6 +90,24 @@ impl Ledger {
             assert_eq!(revision, last + 1, "I11: something was left out or told twice");
         }
         revision
+    }
+
+    /// From now on the process is told everything.
+    pub fn feed_begins(&mut self, process: ProcessId) {
+        self.fed.insert(process, self.journal.len());
+    }
+
+    /// I2 and I11, for those who listen to the whole store.
+    pub fn fed(&mut self, process: ProcessId, body: &str) {
+        let place = self.fed.get_mut(&process).expect("it listens");
+        let next = self.journal.get(*place).map(String::as_str);
+        assert_eq!(next, Some(body), "I11: a listener to the store missed something, or was told twice");
+        *place += 1;
+    }
+
+    /// True as well of a process that does not listen.
+    pub fn has_heard_all(&self, process: ProcessId) -> bool {
+        self.fed.get(&process).is_none_or(|place| *place == self.journal.len())
     }
 
     fn call(&self, tool_call_id: &str) -> (&ToolPart, &CallRecord) {

@@ -50,6 +50,7 @@ pub struct Process {
 #[derive(Debug, Clone)]
 enum Asked {
     Open,
+    Listen,
     Release,
     Prompt,
     Respond,
@@ -65,6 +66,11 @@ impl Process {
         let outside = Outside { store: Arc::new(store), host: host.clone(), clock: Arc::new(clock) };
         let agent = Agent::new("agent", settings, LEASE, outside);
         sim.act(id, 0, Act::Open);
+        let listens = sim.lock().random.percent(50);
+        if listens {
+            let wait = sim.lock().random.wait(2_000);
+            sim.act(id, wait, Act::Listen);
+        }
         Self {
             id,
             sim: sim.clone(),
@@ -97,6 +103,10 @@ impl Process {
         self.opening = true;
         let op = if exists { "open" } else { "create" };
         self.request(json!({ "op": op, "session_id": SESSION }), Asked::Open);
+    }
+
+    pub fn listen(&mut self) {
+        self.request(json!({ "op": "feed", "on": true }), Asked::Listen);
     }
 
     pub fn release(&mut self) {
@@ -181,6 +191,7 @@ impl Process {
         let about = self.asked.remove(&ticket).expect("a call is answered once");
         match (about, result) {
             (Asked::Open, Err(_)) | (Asked::Release, _) => self.open_again(200),
+            (Asked::Listen, Err(_)) => self.sim.act(self.id, 500, Act::Listen),
             (Asked::Tool(call, entering), Err(error)) => {
                 self.tool_refused(&call, entering, &error.to_string())
             }

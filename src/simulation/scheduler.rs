@@ -29,6 +29,8 @@ pub enum Act {
     /// A process hears what its host was told.
     Hear,
     Open,
+    /// A process listens to all Sessions of the store.
+    Listen,
     /// The next part of the stream of a step.
     Stream(String),
     Prepare(String),

@@ -16,8 +16,8 @@ use crate::{
         interaction::Interaction,
     },
     storage::{
-        Authority, CaughtUp, Liveness, Member, Opened, OwnerId, Reply, SessionKey, Store, StoreError,
-        UnfinishedSession, fixture::pass_on, memory::MemoryStore,
+        Authority, CaughtUp, FeedPage, Liveness, Member, Opened, OwnerId, Reply, SessionKey, Store,
+        StoreError, UnfinishedSession, fixture::pass_on, memory::MemoryStore,
     },
 };
 
@@ -219,6 +219,22 @@ impl Store for SimStore {
 
     fn unfinished(&self, agent_id: &str, reply: Reply<Vec<UnfinishedSession>>) {
         self.disk.unfinished(agent_id, reply);
+    }
+
+    /// Goes the way of the writes where it begins, so that what is acknowledged before comes before.
+    fn feed(&self, agent_id: &str, after: Option<u64>, limit: u32, reply: Reply<FeedPage>) {
+        let (disk, sim, process) = (self.disk.clone(), self.sim.clone(), self.process);
+        let agent_id = agent_id.to_owned();
+        let work = move || {
+            if after.is_none() {
+                sim.lock().ledger.feed_begins(process);
+            }
+            now(|reply| disk.feed(&agent_id, after, limit, reply))
+        };
+        match after {
+            Some(_) => self.read(reply, work),
+            None => self.write("feed", reply, work),
+        }
     }
 
     fn interaction(&self, key: &SessionKey, interaction_id: &str, reply: Reply<Option<Interaction>>) {

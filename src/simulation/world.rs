@@ -98,6 +98,7 @@ impl World {
         match act {
             Act::Hear => process.hear(),
             Act::Open => process.open(),
+            Act::Listen => process.listen(),
             Act::Stream(step_id) => stream(process, &self.sim, step_id),
             Act::Prepare(call) => {
                 let verdict = self.sim.lock().random.below(10);
@@ -243,6 +244,8 @@ impl World {
     fn is_over(&self) -> bool {
         let quiet = self.processes.iter().flatten().all(Process::is_quiet);
         let state = self.sim.lock();
+        let has_heard = |process: &Process| state.ledger.has_heard_all(process.id);
+        let quiet = quiet && self.processes.iter().flatten().all(has_heard);
         quiet && state.ledger.exists() && state.ledger.is_finished()
     }
 

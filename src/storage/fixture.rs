@@ -30,7 +30,6 @@ macro_rules! pass_on {
             snapshot(key: &SessionKey, limit: u32) -> $crate::storage::Snapshot;
             pending(key: &SessionKey) -> Vec<$crate::core::interaction::Interaction>;
             journal(key: &SessionKey, after: u64, limit: u32) -> Vec<(u64, Arc<str>)>;
-            feed(agent_id: &str, after: Option<u64>, limit: u32) -> $crate::storage::FeedPage;
             list(agent_id: &str, page: $crate::storage::ListPage) -> $crate::storage::SessionList;
             pending_of_agent(agent_id: &str, limit: u32, after: Option<String>)
                 -> $crate::storage::PendingList;

@@ -15,8 +15,8 @@ use crate::{
         interaction::Interaction,
     },
     storage::{
-        Authority, CaughtUp, Liveness, Member, Notice, Opened, OwnerId, Reply, SessionKey, Store, StoreError,
-        UnfinishedSession, fixture::pass_on, memory::MemoryStore,
+        Authority, CaughtUp, FeedPage, Liveness, Member, Notice, Opened, OwnerId, Reply, SessionKey, Store,
+        StoreError, UnfinishedSession, fixture::pass_on, memory::MemoryStore,
     },
 };
 
@@ -86,6 +86,7 @@ fn fails(left: &Mutex<usize>) -> bool {
 
 impl Store for UnreliableStore {
     pass_on!(inner);
+    pass_on! { inner: feed(agent_id: &str, after: Option<u64>, limit: u32) -> FeedPage; }
 
     fn append(
         &self,
