@@ -9,7 +9,7 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use super::{error::io_error, files::Files, migrations};
+use super::{error::io_error, extent::Extent, files::Files, migrations};
 use crate::storage::StoreError;
 
 /// SQLite itself does not wait for some of the locks taken while a file is created.
@@ -20,7 +20,7 @@ const SMALLEST_PAGE: u64 = 512;
 /// A connection, and the files it stands for.
 pub(super) struct Connected {
     pub connection: Connection,
-    files: Files,
+    pub files: Files,
 }
 
 impl Connected {
@@ -36,12 +36,16 @@ impl Connected {
     }
 }
 
-/// Opens the file. One that was there before is not made again (`create`): an empty one would look as if all
-/// Sessions had been removed.
-pub(super) fn connect(path: &Path, busy_timeout: Duration, create: bool) -> Result<Connected, StoreError> {
+/// Opens the file. One that was in use before is not made again, nor written to where it holds less than it did
+/// (`known`): it would look as if Sessions had been removed.
+pub(super) fn connect(
+    path: &Path,
+    busy_timeout: Duration,
+    known: Option<Extent>,
+) -> Result<Connected, StoreError> {
     let started = Instant::now();
     loop {
-        match try_connect(path, busy_timeout, create) {
+        match try_connect(path, busy_timeout, known) {
             Err(StoreError::Busy(_)) if started.elapsed() < busy_timeout => thread::sleep(RETRY_EVERY),
             result => return result,
         }
@@ -50,23 +54,26 @@ pub(super) fn connect(path: &Path, busy_timeout: Duration, create: bool) -> Resu
 
 /// The file is looked at through SQLite only: to open and close it by other means would release the locks that
 /// this process holds on it.
-fn try_connect(path: &Path, busy_timeout: Duration, create: bool) -> Result<Connected, StoreError> {
+fn try_connect(path: &Path, busy_timeout: Duration, known: Option<Extent>) -> Result<Connected, StoreError> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if create {
+    if known.is_none() {
         if let Some(folder) = path.parent() {
             create_folder(folder).map_err(|error| io_error(&error))?;
         }
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
-    } else {
-        // SQLite would only say that it cannot be opened.
-        Files::at(path)?;
     }
     refuse_stub(path)?;
+    let before = if known.is_none() { Files::at(path).ok() } else { Some(Files::at(path)?) };
     let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy_timeout)?;
     // Closing would otherwise write a foreign log back into its file.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    migrations::identify(&connection)?;
+    let version = migrations::identify(&connection)?;
+    if let Some(known) = known
+        && (version == 0 || !Extent::of(&connection)?.holds(known))
+    {
+        return Err(holds_less());
+    }
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if mode != "wal" {
@@ -79,7 +86,20 @@ fn try_connect(path: &Path, busy_timeout: Duration, create: bool) -> Result<Conn
     connection.pragma_update(None, "temp_store", "memory")?;
     connection.set_prepared_statement_cache_capacity(64);
     migrations::migrate(&mut connection)?;
-    Ok(Connected { connection, files: Files::at(path)? })
+    let files = Files::at(path)?;
+    if before.is_some_and(|before| before.were_replaced_by(&files)) {
+        // The connection stands on either: the last user of a log has just taken it along, or somebody moves them.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        return Err(StoreError::Busy("the database file or its log is just being replaced".to_owned()));
+    }
+    Ok(Connected { connection, files })
+}
+
+/// It is a copy of an earlier day, or its log is missing.
+fn holds_less() -> StoreError {
+    let text = "the database file holds less than was written to it: put it back with its log, or restart the \
+                process to go on with this one";
+    StoreError::Unavailable(text.to_owned())
 }
 
 /// SQLite takes a file smaller than its smallest page for an empty one, and would write over it.

@@ -4,21 +4,32 @@ use std::{ffi::OsString, fs, path::Path};
 
 use crate::storage::StoreError;
 
-/// The database and its write-ahead log.
-#[derive(PartialEq, Eq)]
+/// The database, its write-ahead log, and the index of that log, by which processes agree on what it holds.
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Files {
     database: FileId,
     /// There while a connection is: the last one takes it along.
     log: Option<FileId>,
+    /// Comes and goes with the log.
+    index: Option<FileId>,
 }
 
 impl Files {
     /// The files under this name.
     pub fn at(path: &Path) -> Result<Self, StoreError> {
         let database = FileId::at(path).ok_or_else(gone)?;
-        let mut log = OsString::from(path.as_os_str());
-        log.push("-wal");
-        Ok(Self { database, log: FileId::at(Path::new(&log)) })
+        let beside = |end| {
+            let mut name = OsString::from(path.as_os_str());
+            name.push(end);
+            FileId::at(Path::new(&name))
+        };
+        Ok(Self { database, log: beside("-wal"), index: beside("-shm") })
+    }
+
+    /// Whether other files have their names now. Where there was none, it was made meanwhile.
+    pub fn were_replaced_by(&self, now: &Self) -> bool {
+        let replaced = |was: &Option<FileId>, is: &Option<FileId>| was.is_some() && was != is;
+        self.database != now.database || replaced(&self.log, &now.log) || replaced(&self.index, &now.index)
     }
 
     /// Whether they still have their names.
@@ -33,7 +44,7 @@ fn gone() -> StoreError {
 }
 
 /// Stays with a file, whatever its name.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct FileId {
     #[cfg(unix)]
     device: u64,

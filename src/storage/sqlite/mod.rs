@@ -7,6 +7,7 @@
 mod append;
 mod connect;
 mod error;
+mod extent;
 mod files;
 mod json;
 mod lifecycle;
@@ -29,7 +30,7 @@ mod tests;
 use std::{
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
@@ -37,7 +38,10 @@ use std::{
 
 use rusqlite::Connection;
 
-use self::{connect::Connected, owners::Owners, request::Call, worker::Worker};
+use self::{
+    connect::Connected, error::is_unavailable, extent::Extent, files::Files, owners::Owners, request::Call,
+    worker::Worker,
+};
 use super::{
     Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList,
     Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
@@ -98,20 +102,71 @@ struct Database {
     full: AtomicBool,
     transactions: AtomicU64,
     owners: Owners,
+    /// What the file held when it was lost sight of. One that holds less is not it.
+    held: Mutex<Extent>,
+    /// What the writer's connection stands on.
+    writing_on: Mutex<Option<Files>>,
+    /// The reader's connection. The writer closes it along with its own: those of one process share what SQLite
+    /// knows of the log, so the files are found anew only when none is left.
+    reading: Mutex<Option<Connected>>,
 }
 
 impl Database {
     fn connect(&self) -> Result<Connected, StoreError> {
-        let create = !self.in_use.load(Ordering::Relaxed);
-        let connected = connect::connect(&self.path, self.busy_timeout, create)?;
+        let known = self.in_use.load(Ordering::Relaxed).then(|| *locked(&self.held));
+        let connected = connect::connect(&self.path, self.busy_timeout, known)?;
         self.in_use.store(true, Ordering::Relaxed);
         Ok(connected)
+    }
+
+    fn connect_writer(&self) -> Result<Connected, StoreError> {
+        let connected = self.connect()?;
+        *locked(&self.writing_on) = Some(connected.files.clone());
+        Ok(connected)
+    }
+
+    fn connect_reader(&self) -> Result<Connected, StoreError> {
+        if let Some(files) = &*locked(&self.writing_on) {
+            files.expect_at(&self.path)?;
+        }
+        self.connect()
+    }
+
+    fn let_go_of_writer(&self, connected: Connected, why: &StoreError) {
+        self.let_go(connected, why);
+        *locked(&self.writing_on) = None;
+        // Waits for what is just being read.
+        if let Some(reading) = locked(&self.reading).take() {
+            self.let_go(reading, why);
+        }
+    }
+
+    /// Closes a connection that is of no more use. While it is open it still has all that was acknowledged.
+    fn let_go(&self, connected: Connected, why: &StoreError) {
+        if is_unavailable(why)
+            && let Ok(extent) = Extent::of(&connected.connection)
+        {
+            let mut held = locked(&self.held);
+            *held = held.with(extent);
+        }
+        // Whatever it says: closed, it must not write to files that are not its own.
+        let _ = connected.expect_files(&self.path);
+    }
+
+    fn forget(&self) {
+        self.in_use.store(false, Ordering::Relaxed);
+        *locked(&self.held) = Extent::default();
+        *locked(&self.writing_on) = None;
     }
 
     fn synchronous_for(&self, durability: Durability) -> Synchronous {
         let full = durability == Durability::Power && self.full.load(Ordering::Relaxed);
         if full { Synchronous::Full } else { Synchronous::Normal }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SqliteStore {
@@ -126,6 +181,9 @@ impl SqliteStore {
             in_use: AtomicBool::new(false),
             full: AtomicBool::new(options.synchronous == Synchronous::Full),
             transactions: AtomicU64::new(0),
+            held: Mutex::default(),
+            writing_on: Mutex::default(),
+            reading: Mutex::default(),
         });
         let (writing, reading) = (database.clone(), database.clone());
         Self {
@@ -180,7 +238,7 @@ impl Store for SqliteStore {
     fn close(&self) {
         self.writer.close();
         self.reader.close();
-        self.database.in_use.store(false, Ordering::Relaxed);
+        self.database.forget();
     }
 
     fn create(&self, key: &SessionKey, row: SessionRow, reply: Reply<u64>) {

@@ -3,19 +3,25 @@
 use std::sync::Arc;
 
 use super::{
-    Database, connect::Connected, error::keeps_connection, migrations, request::Request, worker::Inbox,
+    Database, connect::Connected, error::keeps_connection, locked, migrations, request::Request,
+    worker::Inbox,
 };
 use crate::storage::StoreError;
 
 pub(super) fn serve(database: &Arc<Database>, inbox: &Inbox) {
-    let mut connection = None;
     while let Ok(mut request) = inbox.recv() {
+        let mut connection = locked(&database.reading);
         let outcome = read(database, &mut connection, &mut *request);
-        if outcome.as_ref().is_err_and(|error| !keeps_connection(error)) {
-            connection = None;
+        if let Err(error) = &outcome
+            && !keeps_connection(error)
+            && let Some(connected) = connection.take()
+        {
+            database.let_go(connected, error);
         }
+        drop(connection);
         request.answer(outcome);
     }
+    *locked(&database.reading) = None;
 }
 
 fn read(
@@ -24,7 +30,7 @@ fn read(
     request: &mut dyn Request,
 ) -> Result<(), StoreError> {
     if connection.is_none() {
-        let opened = database.connect()?;
+        let opened = database.connect_reader()?;
         opened.connection.pragma_update(None, "query_only", true)?;
         *connection = Some(opened);
     }

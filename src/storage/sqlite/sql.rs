@@ -32,6 +32,9 @@ statements! {
     NOTE = "INSERT INTO notices (session) VALUES (?1)";
     FORGET_NOTES = "DELETE FROM notices WHERE id <= ?1";
     PLACE = "SELECT ifnull((SELECT max(id) FROM journal), 0), ifnull((SELECT max(id) FROM notices), 0)";
+    EXTENT = "SELECT last_fence,
+        ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0),
+        ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'notices'), 0) FROM store";
     FEED_END = "SELECT ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'journal'), 0)";
     FEED = "SELECT journal.id, journal.body FROM journal CROSS JOIN sessions ON sessions.id = journal.session
         WHERE journal.id > ?2 AND sessions.agent_id = ?1 ORDER BY journal.id LIMIT ?3";

@@ -87,7 +87,9 @@ impl Writer {
     }
 
     fn drop_connection(&mut self, why: &StoreError) {
-        self.connected = None;
+        if let Some((connected, _)) = self.connected.take() {
+            self.database.let_go_of_writer(connected, why);
+        }
         self.lost = may_come_back(why);
         self.watch = Watch::default();
     }
@@ -119,7 +121,7 @@ impl Writer {
     /// they stand before it in the same log.
     fn connected(&mut self, wanted: Synchronous) -> Result<&Connected, StoreError> {
         if self.connected.is_none() {
-            self.connected = Some((self.database.connect()?, Synchronous::Full));
+            self.connected = Some((self.database.connect_writer()?, Synchronous::Full));
             self.lost = false;
         }
         let Some((connected, current)) = &mut self.connected else { unreachable!("it was opened above") };

@@ -273,13 +273,91 @@ fn nothing_is_acknowledged_in_a_file_that_was_replaced() {
     assert_eq!(read().or_else(|_| read()), Ok(Vec::new()));
 }
 
+/// Its log and the log's index are moved beside it, or back.
+fn move_log(from: &Path, to: &Path) {
+    for end in ["db-wal", "db-shm"] {
+        fs::rename(from.with_extension(end), to.with_extension(end)).expect("it is moved");
+    }
+}
+
 #[test]
-fn nothing_is_acknowledged_in_a_log_that_was_removed() {
+fn a_file_without_its_log_is_not_gone_on_with_until_that_is_back() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (path, aside) = (folder.path().join("s.db"), folder.path().join("aside.db"));
+    let store = store_at(&path);
+    create(&store, "s").expect("the file is new");
+    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    move_log(&path, &aside);
+    // The first finds that the log has gone, the others a file that lacks what was acknowledged.
+    for session_id in ["t", "u", "v"] {
+        assert!(matches!(create(&store, session_id), Err(StoreError::Unavailable(_))));
+        let read = ask(|reply| store.pending(&key("s"), reply));
+        assert!(matches!(&read, Err(StoreError::Unavailable(_))), "{read:?}");
+    }
+    move_log(&aside, &path);
+    let again = || ask(|reply| store.pending(&key("s"), reply));
+    assert_eq!(again().or_else(|_| again()), Ok(Vec::new()));
+    assert_eq!(create(&store, "s"), Err(StoreError::Exists));
+    assert_eq!(create(&store, "t"), Ok(()));
+    store.close();
+    let found = store_at(&path);
+    for session_id in ["s", "t"] {
+        assert_eq!(create(&found, session_id), Err(StoreError::Exists));
+    }
+}
+
+#[test]
+fn a_log_that_was_removed_is_missed_until_its_process_lets_the_file_go() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("s.db");
     let store = store_at(&path);
     create(&store, "s").expect("the file is new");
     ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
     fs::remove_file(path.with_extension("db-wal")).expect("it is there while the file is open");
-    assert!(matches!(create(&store, "t"), Err(StoreError::Unavailable(_))));
+    for session_id in ["t", "u"] {
+        assert!(matches!(create(&store, session_id), Err(StoreError::Unavailable(_))));
+        assert!(matches!(ask(|reply| store.pending(&key("s"), reply)), Err(StoreError::Unavailable(_))));
+    }
+    store.close();
+    assert_eq!(create(&store, "t"), Ok(()));
+}
+
+#[test]
+fn an_index_that_was_removed_is_made_again_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("s.db");
+    let store = store_at(&path);
+    create(&store, "s").expect("the file is new");
+    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    fs::remove_file(path.with_extension("db-shm")).expect("it is there while the file is open");
+    // With an index of its own it would not see what the store writes, and write over it.
+    let elsewhere = store_at(&path);
+    let again = |store: &SqliteStore, id| create(store, id).or_else(|_| create(store, id));
+    assert_eq!(again(&store, "t"), Ok(()));
+    assert_eq!(again(&elsewhere, "u"), Ok(()));
+    for session_id in ["s", "t", "u"] {
+        for store in [&store, &elsewhere] {
+            assert_eq!(create(store, session_id), Err(StoreError::Exists));
+        }
+    }
+}
+
+#[test]
+fn an_earlier_copy_is_not_taken_for_the_file_while_it_is_in_use() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (path, copy) = (folder.path().join("s.db"), folder.path().join("copy.db"));
+    let store = store_at(&path);
+    create(&store, "s").expect("the file is new");
+    store.close();
+    fs::copy(&path, &copy).expect("it is copied");
+    create(&store, "t").expect("it is new");
+    fs::rename(&copy, &path).expect("it is replaced");
+    for end in ["db-wal", "db-shm"] {
+        fs::remove_file(path.with_extension(end)).expect("it is there while the file is open");
+    }
+    for _ in 0..2 {
+        assert!(matches!(create(&store, "t"), Err(StoreError::Unavailable(_))));
+    }
+    store.close();
+    assert_eq!(create(&store, "t"), Ok(()), "the copy, as a new process finds it");
 }
