@@ -70,7 +70,7 @@ export class AgentStore {
   }
 
   async list(archived: boolean, page: PageRequest): Promise<Page<SessionItem>> {
-    await this.feed.begun;
+    await this.feed.begun();
     return this.#bridge.call({ op: "list", archived, ...page });
   }
 
@@ -82,7 +82,7 @@ export class AgentStore {
 
   /** What is pending in any Session, open or not, oldest first. */
   async pending(page: PageRequest): Promise<Page<Interaction>> {
-    await this.feed.begun;
+    await this.feed.begun();
     return this.#bridge.call({ op: "pending", ...page });
   }
 

@@ -13,7 +13,8 @@ export class StoreFeed {
   #wanted = false;
   #warned = false;
   #retry: NodeJS.Timeout | undefined;
-  #begun: Promise<void> = Promise.resolve();
+  /** Gives what kept it from beginning. */
+  #begun: Promise<{ error: unknown } | undefined> = Promise.resolve(undefined);
 
   /** `of` says in words whose Sessions they are. */
   constructor(bridge: Bridge, of: string) {
@@ -28,26 +29,34 @@ export class StoreFeed {
 
   /**
    * Settles once those who listen by now hear what is committed from then on: what a reading of the store that begins
-   * after it does not have, they are told.
+   * after it does not have, they are told. Fails where they cannot hear anything yet.
    */
-  get begun(): Promise<void> {
-    return this.#begun;
+  async begun(): Promise<void> {
+    if (this.#retry !== undefined) this.#turn(true);
+    const failed = await this.#begun;
+    if (failed !== undefined && this.#wanted) throw failed.error;
   }
 
   /** The Agent has ended. */
   end(): void {
     this.#wanted = false;
     clearTimeout(this.#retry);
+    this.#retry = undefined;
   }
 
   #turn(on: boolean): void {
     clearTimeout(this.#retry);
+    this.#retry = undefined;
     this.#wanted = on;
     this.#begun = this.#bridge.call<unknown>({ op: "feed", on }).then(
       () => {
         this.#warned = false;
+        return undefined;
       },
-      (error: unknown) => this.#failed(error),
+      (error: unknown) => {
+        this.#failed(error);
+        return { error };
+      },
     );
   }
 

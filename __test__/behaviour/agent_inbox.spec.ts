@@ -122,6 +122,25 @@ test("what is asked between subscribing and listing is listed, or told", async (
   await until(session, () => known.has(interaction_id));
 });
 
+test("a listing is refused while a listener that subscribed before it cannot begin", async () => {
+  const act = with_approval(tool(() => "ran"));
+  const { agent, session, place } = await open(sqlite_store, [ASKS], { tools: { act }, observed: false });
+  await session.prompt({ query: "Go" });
+  const { interaction_id } = await next_interaction(session);
+  const release = await locked(place.file as string);
+  const heard: Mutation[] = [];
+  agent.subscribe((mutation) => void heard.push(mutation));
+  const [pending, sessions] = [agent.interactions(), agent.sessions.list()];
+  expect((await refusal_of(pending)).code).toBe("STORAGE_BUSY");
+  expect((await refusal_of(sessions)).code).toBe("STORAGE_BUSY");
+  await release();
+  // The listener has begun by the time that this is answered.
+  expect((await agent.interactions()).items).toMatchObject([{ interaction_id }]);
+  await session.respond(approve(interaction_id));
+  await expect.poll(() => heard.length).toBeGreaterThan(0);
+  expect(heard[0]).toMatchObject({ variant: "part", part: { interactions: [{ status: "resolved" }] } });
+});
+
 /** Another program holds the write lock until it is told to go. */
 async function locked(file: string): Promise<() => Promise<void>> {
   const program = `
