@@ -76,8 +76,17 @@ export function found(value: unknown): string {
       ? `a string of ${value.length} characters`
       : JSON.stringify(well_formed(value));
   }
-  if (typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
+  if (typeof value === "object") return is_array(value) ? "an array" : "an object";
   return `a ${typeof value}`;
+}
+
+/** `Array.isArray`, where a revoked Proxy is none instead of an exception. */
+function is_array(value: object): boolean {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 /** Longest message that is kept of a thrown value. */

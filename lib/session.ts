@@ -34,6 +34,9 @@ import type { ModelShelf } from "./models.js";
 import type { SessionPort } from "./session-port.js";
 import { TurnHandle } from "./turn-handle.js";
 
+/** In characters; those that the core gives are far shorter. A longer one is not carried along, nor named in full. */
+const LONGEST_ID = 1024;
+
 /** Whoever keeps the list of open Sessions is told when this one goes. */
 export interface SessionEnds {
   leaving(gone: Promise<void>): void;
@@ -151,6 +154,12 @@ export class Session implements PublicSession {
       );
     }
     const { interaction_id } = given;
+    if (interaction_id.length > LONGEST_ID) {
+      throw new SessionError(
+        "INTERACTION_NOT_FOUND",
+        `No Interaction has an id of ${interaction_id.length} characters.`,
+      );
+    }
     const { response, refusal } = accept_response(given.response);
     const answered = this.#port.ask<T>({ input: "respond", interaction_id, response });
     if (refusal === undefined) return answered;

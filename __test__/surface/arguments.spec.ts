@@ -158,6 +158,49 @@ test("a refusal names the argument, and what was found in its place", async () =
   await agent.dispose();
 });
 
+test("a Proxy that was revoked is refused like any other object", async () => {
+  const { agent, session } = await open_session(["Hi."]);
+  const gone = (target: object) => {
+    const { proxy, revoke } = Proxy.revocable(target, {});
+    revoke();
+    return proxy;
+  };
+  const response = { type: "approval", outcome: "denied" } as const;
+  const methods: Method[] = [
+    (value) => new Agent({ id: loose(value) }),
+    (value) => agent.sessions.get(loose(value)),
+    (value) => agent.sessions.list({ limit: loose(value) }),
+    (value) => session.subscribe(loose(value)),
+    (value) => session.messages({ limit: loose(value) }),
+    (value) => session.respond({ interaction_id: loose(value), response }),
+  ];
+  for (const method of methods) {
+    for (const target of [{}, []]) {
+      const error = await problem_of(method, gone(target));
+      expect(error).toMatchObject({
+        code: "INVALID_INPUT",
+        message: expect.stringContaining("it is an object"),
+      });
+    }
+  }
+  expect((await (await session.prompt({ query: "Hello" })).finished).text).toBe("Hi.");
+  await agent.dispose();
+});
+
+test("an id of any length names no Interaction, and is not named in full", async () => {
+  const { agent, session } = await open_session([]);
+  const response = { type: "approval", outcome: "denied" } as const;
+  for (const length of [1024, 1025, 17 * 2 ** 20]) {
+    const error = await problem_of(
+      (id) => session.respond({ interaction_id: loose(id), response }),
+      "x".repeat(length),
+    );
+    expect(error).toMatchObject({ code: "INTERACTION_NOT_FOUND" });
+    expect((error as Error).message.length).toBeLessThan(2_000);
+  }
+  await agent.dispose();
+});
+
 test("text that is not well formed is taken as text, not as an accident", async () => {
   const { agent, session } = await open_session([[{ text: "Hi \ud83d" }]], {
     instruction: "Be \ud800 brief",
