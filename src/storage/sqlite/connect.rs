@@ -1,6 +1,7 @@
 //! Opens the file, and nothing that is not ours; and tells when it is no longer where it was.
 
 use std::{
+    cell::Cell,
     fs, io,
     path::Path,
     thread,
@@ -65,7 +66,8 @@ fn try_connect(path: &Path, busy_timeout: Duration, known: Option<Extent>) -> Re
     refuse_stub(path)?;
     let before = if known.is_none() { Files::at(path).ok() } else { Some(Files::at(path)?) };
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(busy_timeout)?;
+    BUSY_TIMEOUT.set(busy_timeout);
+    connection.busy_handler(Some(wait_for_lock))?;
     // Closing would otherwise write a foreign log back into its file.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     let version = migrations::identify(&connection)?;
@@ -100,6 +102,26 @@ fn holds_less() -> StoreError {
     let text = "the database file holds less than was written to it: put it back with its log, or restart the \
                 process to go on with this one";
     StoreError::Unavailable(text.to_owned())
+}
+
+thread_local! {
+    /// A connection is used by the thread that opened it.
+    static BUSY_TIMEOUT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+    static WAITING_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Looks far more often than SQLite's own handler, which sleeps through the moment in which a program that locks the
+/// file again and again lets it go.
+fn wait_for_lock(tries: i32) -> bool {
+    if tries == 0 {
+        WAITING_SINCE.set(Some(Instant::now()));
+    }
+    let waited = WAITING_SINCE.get().map_or(Duration::ZERO, |since| since.elapsed());
+    let goes_on = waited < BUSY_TIMEOUT.get();
+    if goes_on {
+        thread::sleep(RETRY_EVERY);
+    }
+    goes_on
 }
 
 /// SQLite takes a file smaller than its smallest page for an empty one, and would write over it.
