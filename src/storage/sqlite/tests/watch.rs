@@ -38,7 +38,7 @@ fn heard_of(changes: i64) -> Vec<Option<SessionKey>> {
         lease: Duration::from_secs(10),
         notice: Arc::new(move |key| ear.lock().expect("nobody panics").push(key.cloned())),
     });
-    let open = || connect(&path, Duration::from_secs(5), false).expect("the file is there");
+    let open = || connect(&path, Duration::from_secs(5), None).expect("the file is there");
     let (Connected { connection, .. }, Connected { connection: other, .. }) = (open(), open());
     let mut watch = Watch::default();
     watch.look(&connection, &owners).expect("it can be read");
