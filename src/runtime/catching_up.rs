@@ -11,7 +11,6 @@ use serde_json::Value;
 use super::{
     flight::{Flight, Phase},
     runner::{Inner, Runner},
-    standing::Standing,
 };
 use crate::{
     core::{
@@ -146,7 +145,7 @@ impl Runner {
         }
         let is_owner = inner.standing.is_mine() && !lost;
         if !is_owner {
-            inner.standing = Standing::seen(ownership, &self.me);
+            inner.standing.seen_again(ownership, &self.me);
         }
         if inner.standing.other().is_some() {
             (self.watch_owners)();

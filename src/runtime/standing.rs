@@ -12,18 +12,28 @@ pub(super) struct Standing {
     mine: bool,
     /// Somebody else owns the Session and is not known to be gone.
     other: Option<OwnerId>,
+    /// Known to be gone, though it stands in the store until somebody takes the Session.
+    gone: Option<OwnerId>,
 }
 
 impl Standing {
     /// Of the one that has just created the Session.
     pub fn of_creator(fence: u64) -> Self {
-        Self { fence, mine: true, other: None }
+        Self { fence, mine: true, other: None, gone: None }
     }
 
     pub fn seen(ownership: Ownership, me: &OwnerId) -> Self {
         // What this Agent left behind under an earlier handle is its own to take again.
         let other = ownership.owner.filter(|owner| owner != me);
-        Self { fence: ownership.fence, mine: false, other }
+        Self { fence: ownership.fence, mine: false, other, gone: None }
+    }
+
+    /// Somebody else has changed the Session. Who is gone stays gone.
+    pub fn seen_again(&mut self, now: Ownership, me: &OwnerId) {
+        let gone = self.gone.take();
+        *self = Self::seen(now, me);
+        self.other.take_if(|other| Some(&*other) == gone.as_ref());
+        self.gone = gone;
     }
 
     /// It was this runner's, and is nobody's.
@@ -42,7 +52,8 @@ impl Standing {
 
     /// Nothing is different from what is known.
     pub fn agrees_with(&self, now: &Ownership) -> bool {
-        self.fence == now.fence && (self.mine || self.other.is_some() == now.owner.is_some())
+        let has_other = now.owner.is_some() && now.owner != self.gone;
+        self.fence == now.fence && (self.mine || self.other.is_some() == has_other)
     }
 
     pub fn other(&self) -> Option<&OwnerId> {
@@ -51,7 +62,10 @@ impl Standing {
 
     /// True when the owner that is gone is the one that was known.
     pub fn owner_is_gone(&mut self, owner: &OwnerId) -> bool {
-        self.other.take_if(|other| other == owner).is_some()
+        let known = self.other.take_if(|other| other == owner);
+        let was_known = known.is_some();
+        self.gone = known.or_else(|| self.gone.take());
+        was_known
     }
 
     pub fn authority(&self, may_own: bool) -> Authority {
@@ -67,7 +81,7 @@ impl Standing {
     /// A commit went through; the Session has this fencing number from then on.
     pub fn committed(&mut self, authority: Authority, fence: u64, unfinished: bool) {
         if authority != Authority::Guest {
-            *self = Self { fence, mine: true, other: None };
+            *self = Self { fence, mine: true, other: None, gone: None };
         } else if !unfinished {
             // Nobody owns what is finished.
             self.other = None;
@@ -80,5 +94,27 @@ pub(super) fn role(authority: Authority) -> Role {
         Authority::Owner { .. } => Role::Owner,
         Authority::Taking { .. } => Role::NewOwner,
         Authority::Guest => Role::Guest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_that_is_gone_stays_gone_when_the_session_is_looked_at_again() {
+        let (me, former, next) = (OwnerId::from("me"), OwnerId::from("former"), OwnerId::from("next"));
+        let of = |owner: &OwnerId, fence| Ownership { fence, owner: Some(owner.clone()) };
+        let mut standing = Standing::seen(of(&former, 7), &me);
+        assert_eq!(standing.authority(true), Authority::Guest);
+        assert!(standing.owner_is_gone(&former));
+        assert!(standing.agrees_with(&of(&former, 7)), "nothing new");
+        standing.seen_again(of(&former, 7), &me);
+        assert_eq!(standing.authority(true), Authority::Taking { seen: 7 });
+        // Somebody else was faster.
+        assert!(!standing.agrees_with(&of(&next, 8)));
+        standing.seen_again(of(&next, 8), &me);
+        assert_eq!((standing.other(), standing.authority(true)), (Some(&next), Authority::Guest));
+        assert!(!standing.owner_is_gone(&former));
     }
 }
