@@ -1,11 +1,10 @@
-/** What an Agent is asked, and told, over all its Sessions. */
-import { spawn } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent, type Mutation, sqlite, Workspace, with_approval } from "@downcity/agent";
 import { next_interaction, ScriptedModel } from "@downcity/agent/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { interactions_of } from "../support/fold.js";
+import { lock } from "../support/lock.js";
 import { approve, asking_tool, open, pending_of, refusal_of, run, tool, until } from "../support/session.js";
 import { on_each_store, sqlite_store, temporary_folder } from "../support/stores.js";
 
@@ -102,7 +101,7 @@ test("what is asked between subscribing and listing is listed, or told", async (
   const { agent, session, place } = opened;
   const turn = await session.prompt({ query: "Go" });
   await next_interaction(session);
-  const release = await locked(place.file as string);
+  const release = await lock(place.file as string);
   // Waits for the lock. So does whoever begins to listen; a reader would not.
   const requesting = session.interactions.request<never>({
     type: "vote",
@@ -127,7 +126,7 @@ test("a listing is refused while a listener that subscribed before it cannot beg
   const { agent, session, place } = await open(sqlite_store, [ASKS], { tools: { act }, observed: false });
   await session.prompt({ query: "Go" });
   const { interaction_id } = await next_interaction(session);
-  const release = await locked(place.file as string);
+  const release = await lock(place.file as string);
   const heard: Mutation[] = [];
   agent.subscribe((mutation) => void heard.push(mutation));
   const [pending, sessions] = [agent.interactions(), agent.sessions.list()];
@@ -140,25 +139,6 @@ test("a listing is refused while a listener that subscribed before it cannot beg
   await expect.poll(() => heard.length).toBeGreaterThan(0);
   expect(heard[0]).toMatchObject({ variant: "part", part: { interactions: [{ status: "resolved" }] } });
 });
-
-/** Another program holds the write lock until it is told to go. */
-async function locked(file: string): Promise<() => Promise<void>> {
-  const program = `
-import sqlite3, sys
-d = sqlite3.connect(sys.argv[1], isolation_level=None)
-d.execute("BEGIN IMMEDIATE")
-print("locked", flush=True)
-sys.stdin.read()
-d.execute("ROLLBACK")`;
-  const child = spawn("python3", ["-c", program, file], { stdio: ["pipe", "pipe", "inherit"] });
-  onTestFinished(() => void child.kill());
-  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  await new Promise<void>((resolve) => child.stdout.once("data", () => resolve()));
-  return () => {
-    child.stdin.end();
-    return ended;
-  };
-}
 
 on_each_store("An Agent's inbox", (store) => {
   test("pages through what is pending while it is answered, in Sessions that are open or not", async () => {

@@ -1,5 +1,5 @@
 /** What is wrong with the file has a name, the file keeps its bytes, and the same Session goes on once it is mended. */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   closeSync,
@@ -17,6 +17,7 @@ import { Agent, type Session, sqlite, with_approval } from "@downcity/agent";
 import { ScriptedModel } from "@downcity/agent/testing";
 import { expect, onTestFinished, type TestContext, test } from "vitest";
 import { all_messages } from "../support/fold.js";
+import { lock } from "../support/lock.js";
 import { approve, refusal_of, run, tool } from "../support/session.js";
 import { temporary_folder } from "../support/stores.js";
 
@@ -281,23 +282,6 @@ test("a file that may only be read is out of reach, and used again once it may b
   await goes_on(agent);
 });
 
-/** Another program has the file for itself, for so long. Resolves when it has it. */
-async function lock_for(file: string, seconds: number): Promise<{ gone: Promise<void> }> {
-  const program = `
-import sqlite3, sys, time
-d = sqlite3.connect(sys.argv[1], isolation_level=None)
-d.execute("BEGIN IMMEDIATE")
-print("locked", flush=True)
-time.sleep(float(sys.argv[2]))
-d.execute("ROLLBACK")`;
-  const args = ["-c", program, file, String(seconds)];
-  const child = spawn("python3", args, { stdio: ["ignore", "pipe", "inherit"] });
-  onTestFinished(() => void child.kill());
-  const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  await new Promise<void>((resolve) => child.stdout.once("data", () => resolve()));
-  return { gone };
-}
-
 test("a lock of two seconds is waited for: nothing is refused and nothing is lost", async () => {
   const { file } = place();
   await populated(file);
@@ -306,7 +290,7 @@ test("a lock of two seconds is waited for: nothing is refused and nothing is los
   const turn = await waiting.active_turn();
   const two = await agent.sessions.get("two");
   const [pending] = await waiting.interactions();
-  const { gone } = await lock_for(file, 2);
+  const gone = (await lock(file, 2))();
   const answered = waiting.respond(approve(pending?.interaction_id as string));
   const prompted = run(two, "More");
   // Reading does not wait.
@@ -326,7 +310,7 @@ test("a lock that outlasts the limit refuses the call by name, and the same call
   const waiting = await agent.sessions.get("waiting");
   const turn = await waiting.active_turn();
   const [pending] = await waiting.interactions();
-  const { gone } = await lock_for(file, 8);
+  const gone = (await lock(file, 8))();
   const answer = approve(pending?.interaction_id as string);
   expect(await refusal_of(() => waiting.respond(answer))).toMatchObject({ code: "STORAGE_BUSY" });
   expect(await waiting.interactions()).toEqual([pending]);

@@ -2,7 +2,7 @@ import { type AgentTool, type SessionInteraction, with_approval } from "@downcit
 import { gate, next_interaction, spy_tool } from "@downcity/agent/testing";
 import { AskQuestionsTool } from "@downcity/agent/tools";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import { counting_schema } from "../support/counting-schema.js";
 import {
   answer_next,
   approve,
@@ -237,16 +237,7 @@ on_each_store("What the next Agent finds", (store) => {
   });
 
   test("a schema is applied anew to the raw input where the next Agent runs the call, and the card is the old one", async () => {
-    let transforms = 0;
-    const input_schema = z.object({
-      n: z.string().transform((text) => {
-        transforms += 1;
-        return Number(text);
-      }),
-      unit: z.string().default("C"),
-      d: z.coerce.date(),
-      tags: z.string().transform((text) => text.split(",")),
-    });
+    const { input_schema, transforms } = counting_schema();
     const units: unknown[] = [];
     const runs: unknown[] = [];
     const plain = { input_schema, execute: (input: unknown) => void runs.push(input) };
@@ -262,13 +253,13 @@ on_each_store("What the next Agent finds", (store) => {
     expect(before.source.tool_call_id).toBe("good");
     const card = { n: 3, unit: "C", d: "2020-01-01T00:00:00.000Z", tags: ["a", "b"] };
     expect(before.payload).toMatchObject({ validated_input: card });
-    expect([transforms, units]).toEqual([1, ["C"]]);
+    expect([transforms(), units]).toEqual([1, ["C"]]);
     const { session, model } = await hand_over(opened, ["Done."], { tools: { act } });
     expect(await session.interactions()).toEqual([before]);
     await session.respond(approve(before.interaction_id));
     expect((await end_of(session))?.text).toBe("Done.");
     expect(runs).toEqual([{ n: 3, unit: "C", d: new Date("2020-01-01"), tags: ["a", "b"] }]);
-    expect([transforms, units]).toEqual([2, ["C"]]);
+    expect([transforms(), units]).toEqual([2, ["C"]]);
     const [bad] = results_in(model.prompts[0]);
     expect(bad).toMatchObject({ toolCallId: "bad", output: { type: "error-text" } });
     expect((await calls_of(session))[1]?.input).toEqual(input);

@@ -4,7 +4,7 @@ import { type SessionInteraction, with_approval } from "@downcity/agent";
 import { spy_tool } from "@downcity/agent/testing";
 import { AskQuestionsTool } from "@downcity/agent/tools";
 import { expect, test } from "vitest";
-import { z } from "zod";
+import { counting_schema } from "../support/counting-schema.js";
 import { goes_on, killed, next, runs_in } from "../support/killed.js";
 import { approve, calls_of, deny, results_in, run, type Script } from "../support/session.js";
 import { temporary_folder } from "../support/stores.js";
@@ -221,24 +221,15 @@ test("a schema is applied to the raw input in each process, once, and the card i
     source: { tool_call_id: "good" },
     payload: { validated_input: { n: 3, unit: "C", d: "2020-01-01T00:00:00.000Z", tags: ["a", "b"] } },
   });
-  let transforms = 0;
+  const { input_schema, transforms } = counting_schema();
   const runs: unknown[] = [];
-  const input_schema = z.object({
-    n: z.string().transform((text) => {
-      transforms += 1;
-      return Number(text);
-    }),
-    unit: z.string().default("C"),
-    d: z.coerce.date(),
-    tags: z.string().transform((text) => text.split(",")),
-  });
   const act = with_approval({ input_schema, execute: (parsed: unknown) => void runs.push(parsed) });
   const { session, model } = await next(folder, ["Done."], { act });
   expect(await session.interactions()).toEqual([before]);
   await session.respond(approve(before?.interaction_id ?? ""));
   expect((await goes_on(session))?.text).toBe("Done.");
   expect(runs).toEqual([{ n: 3, unit: "C", d: new Date("2020-01-01"), tags: ["a", "b"] }]);
-  expect(transforms).toBe(1);
+  expect(transforms()).toBe(1);
   expect(results_in(model.prompts[0])[0]).toMatchObject({
     toolCallId: "bad",
     output: { type: "error-text" },

@@ -1,32 +1,11 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { gate, next_interaction } from "@downcity/agent/testing";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { interactions_of } from "../support/fold.js";
+import { lock } from "../support/lock.js";
 import { approve, open, run, tool, until } from "../support/session.js";
 import { sqlite_store } from "../support/stores.js";
 import { begin, gated_tool } from "./support.js";
-
-/** Another program holds the write lock until it is told to go, and so much longer. */
-async function lock(file: string, seconds = 0): Promise<() => Promise<void>> {
-  const program = `
-import sqlite3, sys, time
-d = sqlite3.connect(sys.argv[1], isolation_level=None)
-d.execute("BEGIN IMMEDIATE")
-print("locked", flush=True)
-sys.stdin.read()
-time.sleep(float(sys.argv[2]))
-d.execute("ROLLBACK")`;
-  const child = spawn("python3", ["-c", program, file, String(seconds)], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  onTestFinished(() => void child.kill());
-  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  await new Promise<void>((resolve) => child.stdout.once("data", () => resolve()));
-  return () => {
-    child.stdin.end();
-    return ended;
-  };
-}
 
 /** Whether another program finds a text in any row of the file. */
 function is_stored(file: string, text: string): boolean {
