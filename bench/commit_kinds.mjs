@@ -3,9 +3,9 @@
  * SQLite the pages it adds to the write-ahead log. One Session after another, so that no commit shares its sync.
  */
 import { openSync, readSync } from "node:fs";
-import { Agent, define_agent_tool } from "@downcity/agent";
+import { Agent } from "@downcity/agent";
 import { quantile } from "./quantile.mjs";
-import { approved, instant_model, on_pending, turn_parts } from "./unit_of_work.mjs";
+import { approved, asking_tool, instant_model, on_pending, turn_parts } from "./unit_of_work.mjs";
 
 const ROUNDS = 300;
 const WARM_UP = 50;
@@ -75,18 +75,7 @@ function metered_agent(storage, next) {
     next(prompt.at(-1).role === "tool" ? "end" : "call");
     return turn_parts(prompt);
   });
-  const remove = define_agent_tool({
-    description: "Removes a file.",
-    input_schema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-    execute: async (input, { turn_id, tool_call_id, interactions }) => {
-      next("pause");
-      const payload = { operation: "tool", validated_input: input };
-      const request = { turn_id, tool_call_id, tool_name: "remove", payload };
-      const decision = await interactions.approval.request(request);
-      next("result");
-      return { ok: decision.approved };
-    },
-  });
+  const remove = asking_tool({ entered: () => next("pause"), answered: () => next("result") });
   return new Agent({ id: "bench", model, tools: { remove }, storage });
 }
 

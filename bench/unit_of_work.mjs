@@ -49,24 +49,29 @@ export function turn_parts(prompt) {
   ];
 }
 
+/** A tool that asks for an approval; it says when it is entered, and when it has its answer. */
+export function asking_tool({ entered, answered }) {
+  return define_agent_tool({
+    description: "Removes a file.",
+    input_schema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
+    execute: async (input, { turn_id, tool_call_id, interactions }) => {
+      entered?.();
+      const decision = await interactions.approval.request({
+        turn_id,
+        tool_call_id,
+        tool_name: "remove",
+        payload: { operation: "tool", validated_input: input },
+      });
+      answered(tool_call_id);
+      return { ok: decision.approved };
+    },
+  });
+}
+
 /** When the tool went on after its approval, by call. */
 const went_on = new Map();
 
-const remove = define_agent_tool({
-  description: "Removes a file.",
-  input_schema: { type: "object", properties: { path: { type: "string" } }, required: ["path"] },
-  execute: async (input, context) => {
-    const { turn_id, tool_call_id } = context;
-    const decision = await context.interactions.approval.request({
-      turn_id,
-      tool_call_id,
-      tool_name: "remove",
-      payload: { operation: "tool", validated_input: input },
-    });
-    went_on.set(tool_call_id, performance.now());
-    return { ok: decision.approved };
-  },
-});
+const remove = asking_tool({ answered: (tool_call_id) => went_on.set(tool_call_id, performance.now()) });
 
 export function new_agent(storage) {
   return new Agent({ id: "bench", model: instant_model(turn_parts), tools: { remove }, storage });

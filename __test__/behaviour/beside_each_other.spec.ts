@@ -1,22 +1,22 @@
 import { describe, expect, test } from "vitest";
-import { EVERYWHERE, type Peer, Place, type Script, until, type Where } from "../support/peers.js";
+import {
+  ASKING,
+  EVERYWHERE,
+  GATED,
+  Place,
+  pending,
+  type Script,
+  until,
+  type Where,
+  waiting_owner,
+} from "../support/peers.js";
 import { approve } from "../support/session.js";
 
-const GATED: Script = [[{ call: "gated", input: { path: "a" } }], "Done."];
-
 type Told = { revision_of_session: number; variant: string; type: string };
-type Pending = { interaction_id: string };
-
-const pending = (peer: Peer) =>
-  until(async () => (await peer.ask<Pending[]>("interactions"))[0]?.interaction_id);
 
 /** An owner whose Turn waits at a gate, and somebody beside it. */
 async function waiting(where: Where, script: Script = GATED) {
-  const place = new Place();
-  const owner = await place.peer("agent", script);
-  await owner.ask("create");
-  await owner.ask("prompt", { query: "Go" });
-  const interaction_id = await pending(owner);
+  const { place, owner, interaction_id } = await waiting_owner("agent", script);
   const beside = await place.peer(where, ["I am not the owner."]);
   const turn_id = await beside.ask("get");
   return { place, owner, beside, interaction_id, turn_id };
@@ -146,11 +146,7 @@ describe.each(EVERYWHERE)("Beside the owner of a Session, in another %s", (where
 
 /** Waits for longer than a lease: until an owner that shows no life has lost its Session to another. */
 async function a_stopped_owner_is_replaced(lease_seconds: number) {
-  const place = new Place();
-  const owner = await place.peer("process", GATED, lease_seconds);
-  await owner.ask("create");
-  await owner.ask("prompt", { query: "Go" });
-  const interaction_id = await pending(owner);
+  const { place, owner, interaction_id } = await waiting_owner("process", GATED, lease_seconds);
   owner.signal("SIGSTOP");
   const beside = await place.peer("agent", ["Taken over."], lease_seconds);
   await beside.ask("get");
@@ -160,11 +156,7 @@ async function a_stopped_owner_is_replaced(lease_seconds: number) {
 
 describe("An owner in another process", () => {
   test("that is killed is replaced by itself, and its answer of an earlier day still counts", async () => {
-    const place = new Place();
-    const owner = await place.peer("process", GATED);
-    await owner.ask("create");
-    await owner.ask("prompt", { query: "Go" });
-    const interaction_id = await pending(owner);
+    const { place, owner, interaction_id } = await waiting_owner("process");
     const beside = await place.peer("agent", ["Taken over."]);
     await beside.ask("get");
     owner.signal("SIGKILL");
@@ -174,11 +166,7 @@ describe("An owner in another process", () => {
   });
 
   test("that was killed is replaced before a Session is given to whoever opens it", async () => {
-    const place = new Place();
-    const owner = await place.peer("process", [[{ call: "asks", input: {} }], "Done."]);
-    await owner.ask("create");
-    await owner.ask("prompt", { query: "Go" });
-    const interaction_id = await pending(owner);
+    const { place, owner, interaction_id } = await waiting_owner("process", ASKING);
     owner.signal("SIGKILL");
     const next = await place.peer("agent", ["Gone on."]);
     await until(async () => (await next.ask<string[]>("claim"))[0]);
@@ -189,11 +177,7 @@ describe("An owner in another process", () => {
   });
 
   test("that is stopped for longer than its lease is taken over, and is told when it wakes", async () => {
-    const place = new Place();
-    const owner = await place.peer("process", GATED, 1);
-    await owner.ask("create");
-    await owner.ask("prompt", { query: "Go" });
-    const interaction_id = await pending(owner);
+    const { place, owner, interaction_id } = await waiting_owner("process", GATED, 1);
     const acknowledged = await owner.ask("messages");
     owner.signal("SIGSTOP");
     const beside = await place.peer("agent", ["Taken over."], 1);
@@ -211,11 +195,7 @@ describe("An owner in another process", () => {
   });
 
   test("that lives is left alone by one that has waited for longer than the lease", async () => {
-    const place = new Place();
-    const owner = await place.peer("process", GATED, 0.3);
-    await owner.ask("create");
-    await owner.ask("prompt", { query: "Go" });
-    const interaction_id = await pending(owner);
+    const { place, owner, interaction_id } = await waiting_owner("process", GATED, 0.3);
     const beside = await place.peer("agent", ["Taken over."], 0.3);
     await beside.ask("get");
     await a_stopped_owner_is_replaced(0.3);
@@ -224,11 +204,7 @@ describe("An owner in another process", () => {
   });
 
   test("an Agent without a model never takes over, and what it answers is gone on with by the next", async () => {
-    const place = new Place();
-    const owner = await place.peer("process", GATED);
-    await owner.ask("create");
-    await owner.ask("prompt", { query: "Go" });
-    const interaction_id = await pending(owner);
+    const { place, owner, interaction_id } = await waiting_owner("process");
     const beside = await place.peer("agent");
     await beside.ask("get");
     const followed = beside.ask("active");

@@ -1,10 +1,9 @@
 /** One Session and several processes that each believe to know it: nobody overwrites what another has done. */
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { EVERYWHERE, type Peer, Place, type Script, until } from "../support/peers.js";
+import { ASKING, EVERYWHERE, GATED, Place, pending, until, waiting_owner } from "../support/peers.js";
 import { approve } from "../support/session.js";
 
-const GATED: Script = [[{ call: "gated", input: { path: "a" } }], "Done."];
 /** Without an end, for peers that are prompted as often as others let them. */
 const TALK = Array.from({ length: 30 }, (_, index) => `Answer ${index}.`);
 
@@ -15,9 +14,6 @@ const deny = (interaction_id: string) => ({
   interaction_id,
   response: { type: "approval", outcome: "denied" },
 });
-
-const pending = (peer: Peer) =>
-  until(async () => (await peer.ask<{ interaction_id: string }[]>("interactions"))[0]?.interaction_id);
 
 const ascending = (list: number[]) => expect(list).toEqual(list.map((_, index) => index + 1));
 
@@ -98,11 +94,7 @@ describe.each(EVERYWHERE)("One that was idle while another %s worked", (where) =
   });
 
   test("a model cannot be set beside the owner, and is as soon as there is none", async () => {
-    const place = new Place();
-    const owner = await place.peer("agent", GATED);
-    await owner.ask("create");
-    await owner.ask("prompt", { query: "Go" });
-    const interaction_id = await pending(owner);
+    const { place, owner, interaction_id } = await waiting_owner("agent");
     const beside = await place.peer(where, []);
     await beside.ask("get");
     expect(await beside.try("set_model", { script: ["Set."] })).toMatchObject({ refused: "SESSION_BUSY" });
@@ -115,14 +107,7 @@ describe.each(EVERYWHERE)("One that was idle while another %s worked", (where) =
 });
 
 /** A call of a tool that asks, owned by a process with a lease of a second. */
-async function asking() {
-  const place = new Place();
-  const owner = await place.peer("process", [[{ call: "asks", input: {} }], "Done."], 1);
-  await owner.ask("create");
-  await owner.ask("prompt", { query: "Go" });
-  const interaction_id = await pending(owner);
-  return { place, owner, interaction_id };
-}
+const asking = () => waiting_owner("process", ASKING, 1);
 
 test("a call that waits in a stopped owner is told that it was taken over, and what it was told before counts", async () => {
   const { place, owner, interaction_id } = await asking();
@@ -173,11 +158,7 @@ test("an owner whose tool lets nothing else run for longer than its lease stays 
 });
 
 test("after detach() what waits in a tool never settles, and the next one has the answer", async () => {
-  const place = new Place();
-  const owner = await place.peer("agent", [[{ call: "asks", input: {} }], "Done."]);
-  await owner.ask("create");
-  await owner.ask("prompt", { query: "Go" });
-  const interaction_id = await pending(owner);
+  const { place, owner, interaction_id } = await waiting_owner("agent", ASKING);
   await owner.ask("detach");
   expect(await owner.ask("finished")).toMatchObject({ status: "detached" });
   const next = await place.peer("process", ["Gone on."]);

@@ -104,6 +104,24 @@ export class Place {
   }
 }
 
+export const GATED: Script = [[{ call: "gated", input: { path: "a" } }], "Done."];
+/** Its tool asks by itself, and is entered again by whoever goes on. */
+export const ASKING: Script = [[{ call: "asks", input: {} }], "Done."];
+
+/** The Interaction that waits longest, once there is one. */
+export async function pending(peer: Peer): Promise<string> {
+  return until(async () => (await peer.ask<{ interaction_id: string }[]>("interactions"))[0]?.interaction_id);
+}
+
+/** An owner whose Turn waits for a person. */
+export async function waiting_owner(where: Where, script: Script = GATED, lease_seconds?: number) {
+  const place = new Place();
+  const owner = await place.peer(where, script, lease_seconds);
+  await owner.ask("create");
+  await owner.ask("prompt", { query: "Go" });
+  return { place, owner, interaction_id: await pending(owner) };
+}
+
 /** Waits until something holds; the test's own time limit ends it. */
 export async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
   for (;;) {

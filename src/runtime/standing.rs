@@ -10,30 +10,29 @@ pub(super) struct Standing {
     fence: u64,
     /// The fencing number was given to this runner.
     mine: bool,
-    /// Somebody else owns the Session and is not known to be gone.
+    /// Somebody else who stands in the store as the owner.
     other: Option<OwnerId>,
-    /// Known to be gone, though it stands in the store until somebody takes the Session.
-    gone: Option<OwnerId>,
+    /// It is known to be gone; it stands there until somebody takes the Session.
+    other_is_gone: bool,
 }
 
 impl Standing {
     /// Of the one that has just created the Session.
     pub fn of_creator(fence: u64) -> Self {
-        Self { fence, mine: true, other: None, gone: None }
+        Self { fence, mine: true, other: None, other_is_gone: false }
     }
 
     pub fn seen(ownership: Ownership, me: &OwnerId) -> Self {
         // What this Agent left behind under an earlier handle is its own to take again.
         let other = ownership.owner.filter(|owner| owner != me);
-        Self { fence: ownership.fence, mine: false, other, gone: None }
+        Self { fence: ownership.fence, mine: false, other, other_is_gone: false }
     }
 
     /// Somebody else has changed the Session. Who is gone stays gone.
     pub fn seen_again(&mut self, now: Ownership, me: &OwnerId) {
-        let gone = self.gone.take();
-        *self = Self::seen(now, me);
-        self.other.take_if(|other| Some(&*other) == gone.as_ref());
-        self.gone = gone;
+        let seen = Self::seen(now, me);
+        let other_is_gone = self.other_is_gone && self.other == seen.other;
+        *self = Self { other_is_gone, ..seen };
     }
 
     /// It was this runner's, and is nobody's.
@@ -52,26 +51,25 @@ impl Standing {
 
     /// Nothing is different from what is known.
     pub fn agrees_with(&self, now: &Ownership) -> bool {
-        let has_other = now.owner.is_some() && now.owner != self.gone;
-        self.fence == now.fence && (self.mine || self.other.is_some() == has_other)
+        self.fence == now.fence && (self.mine || self.other.is_some() == now.owner.is_some())
     }
 
+    /// Somebody else who owns the Session and is not known to be gone.
     pub fn other(&self) -> Option<&OwnerId> {
-        self.other.as_ref()
+        self.other.as_ref().filter(|_| !self.other_is_gone)
     }
 
     /// True when the owner that is gone is the one that was known.
     pub fn owner_is_gone(&mut self, owner: &OwnerId) -> bool {
-        let known = self.other.take_if(|other| other == owner);
-        let was_known = known.is_some();
-        self.gone = known.or_else(|| self.gone.take());
+        let was_known = self.other() == Some(owner);
+        self.other_is_gone |= was_known;
         was_known
     }
 
     pub fn authority(&self, may_own: bool) -> Authority {
         if self.mine {
             Authority::Owner { fence: self.fence }
-        } else if self.other.is_none() && may_own {
+        } else if self.other().is_none() && may_own {
             Authority::Taking { seen: self.fence }
         } else {
             Authority::Guest
@@ -81,7 +79,7 @@ impl Standing {
     /// A commit went through; the Session has this fencing number from then on.
     pub fn committed(&mut self, authority: Authority, fence: u64, unfinished: bool) {
         if authority != Authority::Guest {
-            *self = Self { fence, mine: true, other: None, gone: None };
+            *self = Self { fence, mine: true, other: None, other_is_gone: false };
         } else if !unfinished {
             // Nobody owns what is finished.
             self.other = None;

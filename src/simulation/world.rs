@@ -242,11 +242,9 @@ impl World {
     }
 
     fn is_over(&self) -> bool {
-        let quiet = self.processes.iter().flatten().all(Process::is_quiet);
-        let state = self.sim.lock();
-        let has_heard = |process: &Process| state.ledger.has_heard_all(process.id);
-        let quiet = quiet && self.processes.iter().flatten().all(has_heard);
-        quiet && state.ledger.exists() && state.ledger.is_finished()
+        let ledger = &self.sim.lock().ledger;
+        let is_done = |process: &Process| process.is_quiet() && ledger.has_heard_all(process.id);
+        self.processes.iter().flatten().all(is_done) && ledger.exists() && ledger.is_finished()
     }
 
     fn describe(&self, state: &State) -> String {

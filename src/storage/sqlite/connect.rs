@@ -76,7 +76,6 @@ fn try_connect(path: &Path, busy_timeout: Duration, known: Option<Extent>) -> Re
     {
         return Err(holds_less());
     }
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if mode != "wal" {
         return Err(StoreError::Unavailable("this file system cannot hold a write-ahead log".to_owned()));
@@ -91,9 +90,9 @@ fn try_connect(path: &Path, busy_timeout: Duration, known: Option<Extent>) -> Re
     let files = Files::at(path)?;
     if before.is_some_and(|before| before.were_replaced_by(&files)) {
         // The connection stands on either: the last user of a log has just taken it along, or somebody moves them.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         return Err(StoreError::Busy("the database file or its log is just being replaced".to_owned()));
     }
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(Connected { connection, files })
 }
 

@@ -49,10 +49,6 @@ pub(super) fn io_error(error: &io::Error) -> StoreError {
     }
 }
 
-pub(super) fn is_unavailable(error: &StoreError) -> bool {
-    matches!(error, StoreError::Unavailable(_))
-}
-
 /// Whether the connection is as good as before; after any other error it is opened anew.
 pub(super) fn keeps_connection(error: &StoreError) -> bool {
     !matches!(error, StoreError::Corrupt(_) | StoreError::Version { .. } | StoreError::Unavailable(_))

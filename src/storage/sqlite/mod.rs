@@ -38,10 +38,7 @@ use std::{
 
 use rusqlite::Connection;
 
-use self::{
-    connect::Connected, error::is_unavailable, extent::Extent, files::Files, owners::Owners, request::Call,
-    worker::Worker,
-};
+use self::{connect::Connected, extent::Extent, files::Files, owners::Owners, request::Call, worker::Worker};
 use super::{
     Authority, CaughtUp, FeedPage, ListPage, Liveness, Member, MessagePage, Opened, OwnerId, PendingList,
     Reply, SessionKey, SessionList, Snapshot, Store, StoreError, UnfinishedSession,
@@ -97,13 +94,12 @@ pub struct SqliteStore {
 struct Database {
     path: PathBuf,
     busy_timeout: Duration,
-    /// It was opened, and not let go since.
-    in_use: AtomicBool,
     full: AtomicBool,
     transactions: AtomicU64,
     owners: Owners,
-    /// What the file held when it was lost sight of. One that holds less is not it.
-    held: Mutex<Extent>,
+    /// Once the file was opened, and until it is let go: what it held when it was lost sight of. One that holds less
+    /// is not it.
+    held: Mutex<Option<Extent>>,
     /// What the writer's connection stands on.
     writing_on: Mutex<Option<Files>>,
     /// The reader's connection. The writer closes it along with its own: those of one process share what SQLite
@@ -113,9 +109,9 @@ struct Database {
 
 impl Database {
     fn connect(&self) -> Result<Connected, StoreError> {
-        let known = self.in_use.load(Ordering::Relaxed).then(|| *locked(&self.held));
+        let known = *locked(&self.held);
         let connected = connect::connect(&self.path, self.busy_timeout, known)?;
-        self.in_use.store(true, Ordering::Relaxed);
+        locked(&self.held).get_or_insert_default();
         Ok(connected)
     }
 
@@ -143,19 +139,18 @@ impl Database {
 
     /// Closes a connection that is of no more use. While it is open it still has all that was acknowledged.
     fn let_go(&self, connected: Connected, why: &StoreError) {
-        if is_unavailable(why)
+        if matches!(why, StoreError::Unavailable(_))
             && let Ok(extent) = Extent::of(&connected.connection)
         {
             let mut held = locked(&self.held);
-            *held = held.with(extent);
+            *held = Some(held.unwrap_or_default().with(extent));
         }
         // Whatever it says: closed, it must not write to files that are not its own.
         let _ = connected.expect_files(&self.path);
     }
 
     fn forget(&self) {
-        self.in_use.store(false, Ordering::Relaxed);
-        *locked(&self.held) = Extent::default();
+        *locked(&self.held) = None;
         *locked(&self.writing_on) = None;
     }
 
@@ -178,7 +173,6 @@ impl SqliteStore {
             owners: Owners::new(&path),
             path,
             busy_timeout: options.busy_timeout,
-            in_use: AtomicBool::new(false),
             full: AtomicBool::new(options.synchronous == Synchronous::Full),
             transactions: AtomicU64::new(0),
             held: Mutex::default(),

@@ -223,13 +223,26 @@ fn a_shared_store_ends_with_its_last_holder() {
     assert_eq!(create(&SqliteStore::shared(&path, SqliteOptions::default()), "s"), Err(StoreError::Exists));
 }
 
+/// With a Session, and with a connection of each of its threads.
+fn store_in_use(path: &Path) -> SqliteStore {
+    let store = store_at(path);
+    create(&store, "s").expect("the file is new");
+    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    store
+}
+
+/// Its log and the log's index are removed from beside it.
+fn remove_log(path: &Path) {
+    for end in ["db-wal", "db-shm"] {
+        fs::remove_file(path.with_extension(end)).expect("it is there while the file is open");
+    }
+}
+
 #[test]
 fn nothing_is_acknowledged_in_a_file_that_was_moved_away() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (path, aside) = (folder.path().join("s.db"), folder.path().join("aside.db"));
-    let store = store_at(&path);
-    create(&store, "s").expect("the file is new");
-    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    let store = store_in_use(&path);
     fs::rename(&path, &aside).expect("it is moved");
     for session_id in ["t", "u"] {
         let written = create(&store, session_id).expect_err("a write is refused");
@@ -251,12 +264,8 @@ fn nothing_is_acknowledged_in_a_file_that_was_replaced() {
     let moved = store_at(&other);
     create(&moved, "moved").expect("the file is new");
     moved.close();
-    let store = store_at(&path);
-    create(&store, "s").expect("the file is new");
-    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
-    for end in ["db-wal", "db-shm"] {
-        fs::remove_file(path.with_extension(end)).expect("it is there while the file is open");
-    }
+    let store = store_in_use(&path);
+    remove_log(&path);
     fs::rename(&other, &path).expect("it is replaced");
     // Its new user's log must outlive those who stand on the old one.
     let elsewhere = store_at(&path);
@@ -284,9 +293,7 @@ fn move_log(from: &Path, to: &Path) {
 fn a_file_without_its_log_is_not_gone_on_with_until_that_is_back() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (path, aside) = (folder.path().join("s.db"), folder.path().join("aside.db"));
-    let store = store_at(&path);
-    create(&store, "s").expect("the file is new");
-    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    let store = store_in_use(&path);
     move_log(&path, &aside);
     // The first finds that the log has gone, the others a file that lacks what was acknowledged.
     for session_id in ["t", "u", "v"] {
@@ -310,9 +317,7 @@ fn a_file_without_its_log_is_not_gone_on_with_until_that_is_back() {
 fn a_log_that_was_removed_is_missed_until_its_process_lets_the_file_go() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("s.db");
-    let store = store_at(&path);
-    create(&store, "s").expect("the file is new");
-    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    let store = store_in_use(&path);
     fs::remove_file(path.with_extension("db-wal")).expect("it is there while the file is open");
     for session_id in ["t", "u"] {
         assert!(matches!(create(&store, session_id), Err(StoreError::Unavailable(_))));
@@ -326,9 +331,7 @@ fn a_log_that_was_removed_is_missed_until_its_process_lets_the_file_go() {
 fn an_index_that_was_removed_is_made_again_and_nothing_is_lost() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("s.db");
-    let store = store_at(&path);
-    create(&store, "s").expect("the file is new");
-    ask(|reply| store.pending(&key("s"), reply)).expect("it was created");
+    let store = store_in_use(&path);
     fs::remove_file(path.with_extension("db-shm")).expect("it is there while the file is open");
     // With an index of its own it would not see what the store writes, and write over it.
     let elsewhere = store_at(&path);
@@ -352,9 +355,7 @@ fn an_earlier_copy_is_not_taken_for_the_file_while_it_is_in_use() {
     fs::copy(&path, &copy).expect("it is copied");
     create(&store, "t").expect("it is new");
     fs::rename(&copy, &path).expect("it is replaced");
-    for end in ["db-wal", "db-shm"] {
-        fs::remove_file(path.with_extension(end)).expect("it is there while the file is open");
-    }
+    remove_log(&path);
     for _ in 0..2 {
         assert!(matches!(create(&store, "t"), Err(StoreError::Unavailable(_))));
     }
