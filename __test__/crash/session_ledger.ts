@@ -106,15 +106,16 @@ export class SessionLedger {
     this.#report(faults_of_history(before.messages, snapshot));
     this.#report(faults_of_recovery(before, snapshot));
     this.#check_answers(snapshot);
-    this.#check_mode(snapshot);
     const { active_turn_id } = snapshot.status;
     if (active_turn_id !== undefined && this.#ended_turns.has(active_turn_id)) {
       this.fault(`${active_turn_id} had ended and is active again`);
     }
+    const turn_ids = snapshot.messages.map(({ turn_id }) => turn_id);
+    const ended = turn_ids.filter((turn_id) => turn_id !== undefined && turn_id !== active_turn_id);
     // A Turn that went on may have ended before the snapshot was made.
-    for (const { turn_id } of snapshot.messages) {
-      if (turn_id !== undefined && turn_id !== active_turn_id) this.#ended_turns.add(turn_id);
-    }
+    const went_on = ended.some((turn_id) => !this.#ended_turns.has(turn_id as string));
+    this.#check_mode(snapshot, went_on);
+    for (const turn_id of ended) this.#ended_turns.add(turn_id as string);
     this.#fold = new Fold(snapshot);
     this.#revision = snapshot.revision_of_session;
     for (const { interaction_id } of snapshot.interactions) this.#see(interaction_id);
@@ -136,12 +137,13 @@ export class SessionLedger {
     }
   }
 
-  #check_mode({ status: { state, security } }: SessionSnapshot): void {
+  /** What is set after the last checkpoint of a Turn that `went_on` waits for the next one. */
+  #check_mode({ status: { state, security } }: SessionSnapshot, went_on: boolean): void {
     const { approval_mode, effective_approval_mode } = security;
     if (!this.#modes.includes(approval_mode)) {
       this.fault(`the mode is ${approval_mode} after ${this.#modes.join(", ")} was set`);
     }
-    if (state === "idle" && approval_mode !== effective_approval_mode) {
+    if (state === "idle" && !went_on && approval_mode !== effective_approval_mode) {
       this.fault("a reopened idle Session has a change of mode queued");
     }
     this.#modes = [approval_mode];
