@@ -241,7 +241,10 @@ export declare class Agent {
    * @throws SessionError `SESSION_CLOSED` after `dispose()` or `detach()`
    */
   subscribe(listener: MutationListener): Unsubscribe;
-  /** Closes every Session it has open; what is pending is cancelled (`session_disposed`). */
+  /**
+   * Closes every Session it has open; what is pending is cancelled (`session_disposed`). Resolves when the files that
+   * no other Agent of this process uses are closed too.
+   */
   dispose(): Promise<void>;
   /** Lets go without ending anything: a later process, or another, goes on. */
   detach(): Promise<void>;

@@ -92,9 +92,9 @@ export class AgentStore {
   }
 
   /** The Agent has ended, and no Session is open any more. */
-  end(): void {
+  end(): Promise<void> {
     this.feed.end();
-    this.#bridge.end();
+    return this.#bridge.end();
   }
 
   /** Every Session that is open. */

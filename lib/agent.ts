@@ -100,8 +100,9 @@ export class Agent implements PublicAgent {
     const ends = await Promise.allSettled(opened.map(end));
     const failed = ends.find((outcome) => outcome.status === "rejected");
     if (failed !== undefined) throw failed.reason;
-    for (const store of this.#stores.values()) store.end();
+    const stores = [...this.#stores.values()];
     this.#stores.clear();
+    await Promise.all(stores.map((store) => store.end()));
   }
 
   #sessions(): Sessions {

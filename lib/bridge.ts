@@ -45,6 +45,10 @@ export class Bridge {
   #scheduled = false;
   #draining = false;
   #ended = false;
+  #tell_closed: () => void = () => {};
+  readonly #closed = new Promise<void>((resolve) => {
+    this.#tell_closed = resolve;
+  });
   /** Told each Mutation of the store's Sessions, while the feed is on. */
   on_feed: ((mutation: Mutation) => void) | undefined;
 
@@ -73,14 +77,20 @@ export class Bridge {
   }
 
   /**
-   * The Agent has ended: lets the native side go, which holds this object as this object holds it.
-   * Calls that are not answered yet keep it until they are.
+   * The Agent has ended: lets the native side go, which holds this object as this object holds it. Calls that are not
+   * answered yet keep it until they are. Resolves when it is gone, and with it what it had open.
    */
-  end(): void {
+  end(): Promise<void> {
     this.#ended = true;
+    this.#close_when_answered();
+    return this.#closed;
+  }
+
+  #close_when_answered(): void {
     if (this.#tickets.size > 0) return;
     this.#native?.close();
     this.#native = undefined;
+    this.#tell_closed();
   }
 
   observe(handle: number, on: boolean): void {
@@ -118,7 +128,7 @@ export class Bridge {
       const take = (settle: () => void) => {
         this.#tickets.delete(ticket);
         this.#keep_alive.call_ended();
-        if (this.#ended) this.end();
+        if (this.#ended) this.#close_when_answered();
         try {
           settle();
         } catch (error) {

@@ -8,7 +8,7 @@ use super::{
     convert::parse,
     guard::{guarded, guarded_for},
     outbox::Outbox,
-    store::NativeStore,
+    store::{NativeStore, StoreInUse},
 };
 use crate::{
     core::{
@@ -21,7 +21,6 @@ use crate::{
         outside::Outside,
         request::Request,
     },
-    storage::Store,
 };
 
 /// An Agent in one store.
@@ -30,7 +29,7 @@ pub struct NativeAgent {
     /// `None` once it was closed.
     agent: Option<Arc<Agent>>,
     /// `None` once it was closed: what JavaScript has not collected yet must hold no file open.
-    store: Option<Arc<dyn Store>>,
+    store: Option<StoreInUse>,
     outbox: Arc<Outbox>,
 }
 
@@ -59,7 +58,7 @@ impl NativeAgent {
             let store = store.open();
             let lease = lease_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             let (host, clock) = (outbox.clone(), Arc::new(SystemClock));
-            let outside = Outside { store: store.clone(), host, clock };
+            let outside = Outside { store: store.store.clone(), host, clock };
             let agent = Agent::new(&agent_id, settings, lease.unwrap_or(DEFAULT_LEASE), outside);
             Ok(Self { agent: Some(agent), store: Some(store), outbox })
         })
@@ -69,10 +68,10 @@ impl NativeAgent {
     #[napi]
     pub fn close(&mut self) -> napi::Result<()> {
         guarded(|| {
-            self.agent = None;
-            if let Some(store) = self.store.take().filter(|store| Arc::strong_count(store) == 1) {
-                store.close();
+            if let Some(agent) = self.agent.take() {
+                agent.leave();
             }
+            self.store = None;
             Ok(())
         })
     }

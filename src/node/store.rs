@@ -7,7 +7,7 @@ use super::{convert::parse, guard::guarded};
 use crate::storage::{
     Store,
     memory::MemoryStore,
-    sqlite::{SqliteOptions, SqliteStore, Synchronous},
+    sqlite::{SharedStore, SqliteOptions, SqliteStore, Synchronous},
 };
 
 /// A store that Agents can share. A file is open while an Agent uses it.
@@ -21,11 +21,20 @@ enum Source {
     Sqlite { path: String, options: SqliteOptions },
 }
 
+/// A store, for as long as an Agent uses it.
+pub(super) struct StoreInUse {
+    pub store: Arc<dyn Store>,
+    _file: Option<Arc<SharedStore>>,
+}
+
 impl NativeStore {
-    pub(super) fn open(&self) -> Arc<dyn Store> {
+    pub(super) fn open(&self) -> StoreInUse {
         match &self.source {
-            Source::Memory(store) => store.clone(),
-            Source::Sqlite { path, options } => SqliteStore::shared(path, *options),
+            Source::Memory(store) => StoreInUse { store: store.clone(), _file: None },
+            Source::Sqlite { path, options } => {
+                let file = SqliteStore::shared(path, *options);
+                StoreInUse { store: file.store().clone(), _file: Some(file) }
+            }
         }
     }
 }

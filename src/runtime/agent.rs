@@ -251,6 +251,13 @@ impl Agent {
         self.outside.store.join(Member { owner, agent_id, lease, notice });
     }
 
+    /// Gives up all it owns. What still holds the Agent on some thread does not delay that.
+    pub fn leave(&self) {
+        if self.joined.swap(false, Ordering::Relaxed) {
+            self.outside.store.leave(&self.me);
+        }
+    }
+
     /// Somebody else has changed a Session, or it may be any.
     fn noticed(self: &Arc<Self>, key: Option<&SessionKey>) {
         self.feed.changed();
@@ -302,8 +309,6 @@ impl Agent {
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        if *self.joined.get_mut() {
-            self.outside.store.leave(&self.me);
-        }
+        self.leave();
     }
 }

@@ -50,6 +50,8 @@ use crate::core::{
     message::Message,
 };
 
+pub use shared::SharedStore;
+
 /// When a commit that has to survive a power cut waits for the disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Synchronous {
@@ -189,7 +191,7 @@ impl SqliteStore {
 
     /// The store of this path, the same one for all who ask while anyone holds it. The stricter of their
     /// `synchronous` rules.
-    pub fn shared(path: impl AsRef<Path>, options: SqliteOptions) -> Arc<Self> {
+    pub fn shared(path: impl AsRef<Path>, options: SqliteOptions) -> Arc<SharedStore> {
         shared::get(path.as_ref(), options)
     }
 

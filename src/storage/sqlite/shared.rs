@@ -6,21 +6,37 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError, Weak, atomic::Ordering},
 };
 
-use super::{SqliteOptions, SqliteStore, Synchronous};
+use super::{SqliteOptions, SqliteStore, Store, Synchronous};
 
-static STORES: LazyLock<Mutex<HashMap<PathBuf, Weak<SqliteStore>>>> = LazyLock::new(Mutex::default);
+static STORES: LazyLock<Mutex<HashMap<PathBuf, Weak<SharedStore>>>> = LazyLock::new(Mutex::default);
 
-pub(super) fn get(path: &Path, options: SqliteOptions) -> Arc<SqliteStore> {
+/// The store of one file, as its users hold it: the file is let go with the last of them, though a thread may still
+/// be about to drop the store itself.
+pub struct SharedStore(Arc<SqliteStore>);
+
+impl SharedStore {
+    pub fn store(&self) -> &Arc<SqliteStore> {
+        &self.0
+    }
+}
+
+impl Drop for SharedStore {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+pub(super) fn get(path: &Path, options: SqliteOptions) -> Arc<SharedStore> {
     let path = canonical(path);
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     stores.retain(|_, store| store.strong_count() > 0);
     if let Some(store) = stores.get(&path).and_then(Weak::upgrade) {
         if options.synchronous == Synchronous::Full {
-            store.database.full.store(true, Ordering::Relaxed);
+            store.0.database.full.store(true, Ordering::Relaxed);
         }
         return store;
     }
-    let store = Arc::new(SqliteStore::open(&path, options));
+    let store = Arc::new(SharedStore(Arc::new(SqliteStore::open(&path, options))));
     stores.insert(path, Arc::downgrade(&store));
     store
 }

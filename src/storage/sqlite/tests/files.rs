@@ -200,13 +200,17 @@ fn a_path_has_one_shared_store_however_it_is_spelled() {
     let one = SqliteStore::shared(folder.path().join("new/s.db"), normal);
     let other = SqliteStore::shared(folder.path().join("./new//s.db"), normal);
     assert!(Arc::ptr_eq(&one, &other));
-    assert_eq!(one.database.synchronous_for(Durability::Power), Synchronous::Normal);
+    assert_eq!(one.store().database.synchronous_for(Durability::Power), Synchronous::Normal);
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).expect("it is linked");
         let linked = SqliteStore::shared(folder.path().join("link/new/s.db"), SqliteOptions::default());
         assert!(Arc::ptr_eq(&one, &linked));
-        assert_eq!(one.database.synchronous_for(Durability::Power), Synchronous::Full, "the stricter rule");
+        assert_eq!(
+            one.store().database.synchronous_for(Durability::Power),
+            Synchronous::Full,
+            "the stricter rule"
+        );
     }
     assert!(!Arc::ptr_eq(&one, &SqliteStore::shared(folder.path().join("other.db"), normal)));
 }
@@ -216,11 +220,15 @@ fn a_shared_store_ends_with_its_last_holder() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("s.db");
     let former = SqliteStore::shared(&path, SqliteOptions::default());
-    create(&former, "s").expect("the file is new");
+    create(former.store(), "s").expect("the file is new");
     let weak = Arc::downgrade(&former);
+    // Whatever is about to be dropped on some thread does not keep the file.
+    let _still_held = former.store().clone();
     drop(former);
     assert!(weak.upgrade().is_none());
-    assert_eq!(create(&SqliteStore::shared(&path, SqliteOptions::default()), "s"), Err(StoreError::Exists));
+    assert!(!path.with_extension("db-wal").exists(), "it was let go");
+    let next = SqliteStore::shared(&path, SqliteOptions::default());
+    assert_eq!(create(next.store(), "s"), Err(StoreError::Exists));
 }
 
 /// With a Session, and with a connection of each of its threads.
